@@ -1,0 +1,1 @@
+//! What endpointd knows and wants: compact objects it reads, complete objects it writes.
