@@ -1,0 +1,150 @@
+//! IP addresses as Kubernetes reads them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// IP family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    pub fn of(ip: IpAddr) -> Self {
+        if ip.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
+    }
+}
+
+/// Parses leniently: leading zeros in IPv4 are decimal, also inside an IPv4-mapped address, and
+/// an IPv4-mapped address is IPv4. Upstream: `netutils.ParseIPSloppy` followed by `IP.String`.
+pub fn parse_ip(text: &str) -> Option<IpAddr> {
+    if let Ok(ip) = text.parse::<IpAddr>() {
+        return Some(ip.to_canonical());
+    }
+    match text.rfind(':') {
+        None => parse_ipv4_with_zeros(text).map(IpAddr::V4),
+        Some(colon) => {
+            let tail = parse_ipv4_with_zeros(&text[colon + 1..])?;
+            let ip: Ipv6Addr = format!("{}{tail}", &text[..=colon]).parse().ok()?;
+            Some(IpAddr::V6(ip).to_canonical())
+        }
+    }
+}
+
+fn parse_ipv4_with_zeros(text: &str) -> Option<Ipv4Addr> {
+    let mut octets = [0u8; 4];
+    let mut parts = text.split('.');
+    for octet in &mut octets {
+        let part = parts.next()?;
+        if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let digits = part.trim_start_matches('0');
+        *octet = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+    }
+    parts.next().is_none().then(|| octets.into())
+}
+
+/// Why the API server would refuse an endpoint address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BadAddress {
+    NotAnIp,
+    Unspecified,
+    Loopback,
+    LinkLocal,
+    Multicast,
+}
+
+impl fmt::Display for BadAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAnIp => "not an IP address",
+            Self::Unspecified => "unspecified address",
+            Self::Loopback => "loopback address",
+            Self::LinkLocal => "link-local address",
+            Self::Multicast => "multicast address",
+        })
+    }
+}
+
+/// One such address makes the API server refuse the whole object (CVE-2021-25737 and after), so
+/// it is left out before writing. Upstream's validation: `ValidateEndpointIP`.
+pub fn refused_by_api_server(ip: IpAddr) -> Option<BadAddress> {
+    if ip.is_unspecified() {
+        return Some(BadAddress::Unspecified);
+    }
+    if ip.is_loopback() {
+        return Some(BadAddress::Loopback);
+    }
+    if ip.is_multicast() {
+        return Some(BadAddress::Multicast);
+    }
+    let link_local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    link_local.then_some(BadAddress::LinkLocal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical(text: &str) -> Option<String> {
+        parse_ip(text).map(|ip| ip.to_string())
+    }
+
+    #[test]
+    fn addresses_parse_leniently_and_print_canonically() {
+        for (text, want) in [
+            ("10.0.0.1", Some("10.0.0.1")),
+            ("010.000.0.002", Some("10.0.0.2")),
+            ("::ffff:10.0.0.005", Some("10.0.0.5")),
+            ("::FFFF:0A00:0001", Some("10.0.0.1")),
+            ("FD00:0:0::1", Some("fd00::1")),
+            ("fd00::010.0.0.1", Some("fd00::a00:1")),
+            ("", None),
+            ("10.0.0", None),
+            ("10.0.0.256", None),
+            ("10.0.0.1.2", None),
+            ("10.0.0.-1", None),
+            ("10.0.0.+1", None),
+            ("1.2.3.99999999999999999999", None),
+            ("example.com", None),
+            ("fe80::1%eth0", None),
+            ("é:0.0.0.0", None),
+        ] {
+            assert_eq!(canonical(text).as_deref(), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_the_api_server_refuses_are_known() {
+        for (text, want) in [
+            ("127.0.0.9", Some(BadAddress::Loopback)),
+            ("::1", Some(BadAddress::Loopback)),
+            ("0.0.0.0", Some(BadAddress::Unspecified)),
+            ("::", Some(BadAddress::Unspecified)),
+            ("169.254.1.1", Some(BadAddress::LinkLocal)),
+            ("fe80::1", Some(BadAddress::LinkLocal)),
+            ("224.0.0.1", Some(BadAddress::Multicast)),
+            ("ff02::1", Some(BadAddress::Multicast)),
+            ("::ffff:127.0.0.1", Some(BadAddress::Loopback)),
+            ("10.0.0.1", None),
+            ("fd00::1", None),
+        ] {
+            let ip = parse_ip(text).expect("a test address");
+            assert_eq!(refused_by_api_server(ip), want, "{text}");
+        }
+    }
+}

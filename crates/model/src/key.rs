@@ -1,0 +1,63 @@
+//! The unit of work, and who does it.
+
+use std::fmt;
+
+use crate::Text;
+
+/// Namespace and name of a Service (or Endpoints): queued, planned, logged, and counted per key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub namespace: Text,
+    pub name: Text,
+}
+
+impl Key {
+    pub fn new(namespace: impl Into<Text>, name: impl Into<Text>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// One of the three controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Controller {
+    Slices,
+    Endpoints,
+    Mirror,
+}
+
+impl Controller {
+    pub const ALL: [Self; 3] = [Self::Slices, Self::Endpoints, Self::Mirror];
+
+    /// The name people and `--controllers` use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Slices => "endpointslice-controller",
+            Self::Endpoints => "endpoints-controller",
+            Self::Mirror => "endpointslice-mirroring-controller",
+        }
+    }
+
+    /// The older, shorter name `--controllers` accepts too.
+    pub fn alias(self) -> &'static str {
+        match self {
+            Self::Slices => "endpointslice",
+            Self::Endpoints => "endpoint",
+            Self::Mirror => "endpointslicemirroring",
+        }
+    }
+
+    /// The component recorded as the source of Kubernetes Events.
+    pub fn notice_source(self) -> &'static str {
+        match self {
+            Self::Slices => "endpoint-slice-controller",
+            Self::Endpoints => "endpoint-controller",
+            Self::Mirror => "endpoint-slice-mirroring-controller",
+        }
+    }
+}

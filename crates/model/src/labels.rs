@@ -1,0 +1,102 @@
+//! Sorted, shared key-value sets: labels, annotations, selectors.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::Text;
+
+/// A set of labels, sorted by key, cheap to clone. Also serves as a selector.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Labels(Arc<[(Text, Text)]>);
+
+/// Annotations have the same shape.
+pub type Annotations = Labels;
+
+impl Labels {
+    pub fn get(&self, key: &str) -> Option<&Text> {
+        let at = self.0.binary_search_by(|(candidate, _)| candidate.as_ref().cmp(key)).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// Whether `key` is there with exactly this value.
+    pub fn has(&self, key: &str, value: &str) -> bool {
+        self.get(key).is_some_and(|found| found.as_ref() == value)
+    }
+
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Text)> {
+        self.0.iter().map(|(key, value)| (key, value))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Read as a selector: every pair must be among `labels`.
+    pub fn selects(&self, labels: &Labels) -> bool {
+        self.iter().all(|(key, value)| labels.has(key, value))
+    }
+
+    /// A copy to change; collect it into `Labels` again.
+    pub fn to_map(&self) -> BTreeMap<Text, Text> {
+        self.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// The same set with `key` set to `value`, or without it.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Option<&str>) -> Self {
+        let mut map = self.to_map();
+        match value {
+            Some(value) => map.insert(key.into(), value.into()),
+            None => map.remove(key),
+        };
+        map.into_iter().collect()
+    }
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self(Arc::from([]))
+    }
+}
+
+/// A key given twice keeps its last value, as in a JSON object.
+impl FromIterator<(Text, Text)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (Text, Text)>>(pairs: I) -> Self {
+        let map: BTreeMap<Text, Text> = pairs.into_iter().collect();
+        Self(map.into_iter().collect())
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(pairs: I) -> Self {
+        pairs.into_iter().map(|(key, value)| (Text::from(key), Text::from(value))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selector_needs_every_pair() {
+        let selector: Labels = [("app", "web"), ("tier", "front")].into_iter().collect();
+        let pod: Labels = [("tier", "front"), ("app", "web"), ("x", "y")].into_iter().collect();
+        assert!(selector.selects(&pod));
+        assert!(!pod.selects(&selector));
+    }
+
+    #[test]
+    fn with_sets_and_removes() {
+        let labels: Labels = [("a", "1")].into_iter().collect();
+        assert!(labels.with("b", Some("2")).has("b", "2"));
+        assert!(labels.with("a", None).is_empty());
+    }
+}

@@ -1,0 +1,42 @@
+//! The label and annotation keys of the contract, each spelled once.
+
+/// Value of [`MANAGED_BY`] on slices of the endpointslice controller.
+pub const MANAGED_BY_SLICES: &str = "endpointslice-controller.k8s.io";
+/// Value of [`MANAGED_BY`] on slices of the mirroring controller.
+pub const MANAGED_BY_MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
+/// Who manages a slice (label).
+pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+/// Which Service a slice belongs to (label).
+pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// The Service has no cluster IP (label, empty value).
+pub const HEADLESS: &str = "service.kubernetes.io/headless";
+
+/// Who manages an Endpoints object (label).
+pub const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
+/// Value of [`ENDPOINTS_MANAGED_BY`].
+pub const MANAGED_BY_ENDPOINTS: &str = "endpoint-controller";
+
+/// `true` on Endpoints keeps them from being mirrored (label).
+pub const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
+/// On Endpoints that serve as a leader election lock (annotation).
+pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
+/// When the change that led to this write happened (annotation).
+pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
+/// `truncated` on Endpoints that hold only the first thousand addresses (annotation).
+pub const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
+/// Value of [`OVER_CAPACITY`].
+pub const TRUNCATED: &str = "truncated";
+/// kubectl's copy of what was applied: never mirrored (annotation).
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The older topology annotation; wins when both are set.
+pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+/// The newer topology annotation.
+pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
+
+/// Zone of a node (label).
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+/// Marks nodes whose CPU does not count for topology hints (label).
+pub const CONTROL_PLANE_NODE: &str = "node-role.kubernetes.io/control-plane";
+/// The older spelling of [`CONTROL_PLANE_NODE`].
+pub const MASTER_NODE: &str = "node-role.kubernetes.io/master";

@@ -1,0 +1,13 @@
+//! The part of a node that matters to topology.
+
+use crate::Text;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    pub name: Text,
+    pub zone: Option<Text>,
+    pub is_ready: bool,
+    pub is_control_plane: bool,
+    /// Allocatable CPU in billionths of a core, the finest a Kubernetes quantity can say.
+    pub cpu_nanos: i128,
+}

@@ -1,0 +1,89 @@
+//! The part of a pod that decides whether and how it is published.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::{Family, Labels, Protocol, Text, Timestamp, Uid, parse_ip};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pod {
+    pub namespace: Text,
+    pub name: Text,
+    pub uid: Uid,
+    pub resource_version: Text,
+    pub labels: Labels,
+    pub node_name: Option<Text>,
+    pub hostname: Option<Text>,
+    pub subdomain: Option<Text>,
+    pub ips: PodIps,
+    pub phase: Phase,
+    pub readiness: Option<Readiness>,
+    pub is_terminating: bool,
+    /// Of containers, then of sidecars, in order: the first of a name and protocol wins.
+    pub named_ports: Arc<[NamedPort]>,
+}
+
+impl Pod {
+    /// No `Ready` condition means not ready.
+    pub fn is_ready(&self) -> bool {
+        self.readiness.as_ref().is_some_and(|readiness| readiness.is_ready)
+    }
+}
+
+/// Phases only matter in so far as the end of a pod is final.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    #[default]
+    Live,
+    Failed,
+    Succeeded,
+}
+
+/// The `Ready` condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Readiness {
+    pub is_ready: bool,
+    pub since: Option<Timestamp>,
+}
+
+/// `status.podIP` and `status.podIPs`: either makes a pod eligible, only the list is published.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodIps {
+    pub primary: Option<PodIp>,
+    pub all: Arc<[PodIp]>,
+}
+
+impl PodIps {
+    pub fn is_empty(&self) -> bool {
+        self.primary.is_none() && self.all.is_empty()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodIp {
+    Ip(IpAddr),
+    /// Not an IP address; kept so that people can be told what was there.
+    Garbage(Text),
+}
+
+impl PodIp {
+    pub fn parse(text: &str) -> Self {
+        parse_ip(text).map_or_else(|| Self::Garbage(text.into()), Self::Ip)
+    }
+
+    /// Garbage counts as IPv4, as upstream's `IsIPv6` makes it.
+    pub fn family(&self) -> Family {
+        match self {
+            Self::Ip(ip) => Family::of(*ip),
+            Self::Garbage(_) => Family::V4,
+        }
+    }
+}
+
+/// A container port with a name, as target ports refer to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NamedPort {
+    pub name: Text,
+    pub protocol: Protocol,
+    pub number: i32,
+}

@@ -1,0 +1,52 @@
+//! Ports as endpoints publish them.
+
+use std::fmt;
+
+use crate::Text;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
+    #[default]
+    Tcp,
+    Udp,
+    Sctp,
+    /// Whatever else an object says; compared and written as it came.
+    Other(Text),
+}
+
+impl Protocol {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Sctp => "SCTP",
+            Self::Other(text) => text,
+        }
+    }
+}
+
+impl From<&str> for Protocol {
+    fn from(text: &str) -> Self {
+        match text {
+            "TCP" => Self::Tcp,
+            "UDP" => Self::Udp,
+            "SCTP" => Self::Sctp,
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A port of a slice. Absent differs from empty: upstream groups by what is exactly there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EndpointPort {
+    pub name: Option<Text>,
+    pub port: Option<i32>,
+    pub protocol: Option<Protocol>,
+    pub app_protocol: Option<Text>,
+}

@@ -1,0 +1,128 @@
+//! The part of a Service that decides what is published for it.
+
+use crate::{Family, Key, Labels, Protocol, Text, Timestamp, Uid};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    pub namespace: Text,
+    pub name: Text,
+    pub uid: Uid,
+    pub resource_version: Text,
+    pub labels: Labels,
+    pub created: Option<Timestamp>,
+    pub is_deleting: bool,
+    pub is_external_name: bool,
+    /// Empty: there is none.
+    pub selector: Labels,
+    pub cluster_ip: ClusterIp,
+    pub families: Vec<Family>,
+    pub ports: Vec<ServicePort>,
+    pub publish_not_ready: bool,
+    pub topology: TopologyMode,
+    pub traffic_distribution: Option<TrafficDistribution>,
+}
+
+/// Where the endpoints of a Service come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection<'a> {
+    /// A selector: the matching pods are published.
+    Pods(&'a Labels),
+    /// No selector: a person writes Endpoints, and they are mirrored.
+    Manual,
+    /// `ExternalName`: there is nothing to publish.
+    External,
+}
+
+impl Service {
+    pub fn key(&self) -> Key {
+        Key { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
+    pub fn selection(&self) -> Selection<'_> {
+        if self.is_external_name {
+            Selection::External
+        } else if self.selector.is_empty() {
+            Selection::Manual
+        } else {
+            Selection::Pods(&self.selector)
+        }
+    }
+
+    /// Carries the headless label: no real cluster IP, whether `None` or not given yet.
+    pub fn is_labelled_headless(&self) -> bool {
+        !matches!(self.cluster_ip, ClusterIp::Ip(_))
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClusterIp {
+    #[default]
+    Unset,
+    /// `None`, by the owner's wish.
+    Headless,
+    /// A real one; only its family matters.
+    Ip(Family),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServicePort {
+    pub name: Text,
+    pub protocol: Protocol,
+    pub app_protocol: Option<Text>,
+    pub target: TargetPort,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetPort {
+    Number(i32),
+    Name(Text),
+}
+
+/// The topology annotations, read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TopologyMode {
+    #[default]
+    Off,
+    Auto,
+}
+
+impl TopologyMode {
+    /// The older annotation wins when both are there, even if it says something else than `Auto`.
+    /// Upstream: `hintsEnabled`.
+    pub fn of(annotations: &Labels) -> Self {
+        let value = annotations
+            .get(crate::names::TOPOLOGY_AWARE_HINTS)
+            .or_else(|| annotations.get(crate::names::TOPOLOGY_MODE));
+        match value.map(AsRef::as_ref) {
+            Some("Auto" | "auto") => Self::Auto,
+            Some(_) | None => Self::Off,
+        }
+    }
+}
+
+/// The values of `trafficDistribution` that mean something; others are as if absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrafficDistribution {
+    PreferClose,
+    PreferSameZone,
+    PreferSameNode,
+}
+
+impl TrafficDistribution {
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "PreferClose" => Some(Self::PreferClose),
+            "PreferSameZone" => Some(Self::PreferSameZone),
+            "PreferSameNode" => Some(Self::PreferSameNode),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreferClose => "PreferClose",
+            Self::PreferSameZone => "PreferSameZone",
+            Self::PreferSameNode => "PreferSameNode",
+        }
+    }
+}

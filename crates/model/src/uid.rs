@@ -1,0 +1,163 @@
+//! Object identity in sixteen bytes where it can be.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::Text;
+
+/// The uid of an object. Nearly all are UUIDs and stored as such; anything else is kept as text,
+/// so that a uid always reads back exactly as it came.
+#[derive(Clone)]
+pub struct Uid(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Uuid([u8; 16]),
+    Other(Text),
+}
+
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+impl Uid {
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Repr::Other(text) if text.is_empty())
+    }
+
+    /// Calls `with` on the text without keeping it on the heap.
+    fn with_text<R>(&self, with: impl FnOnce(&str) -> R) -> R {
+        match &self.0 {
+            Repr::Other(text) => with(text),
+            Repr::Uuid(bytes) => {
+                let text = uuid_text(bytes);
+                with(std::str::from_utf8(&text).expect("hex digits and dashes are UTF-8"))
+            }
+        }
+    }
+}
+
+impl From<&str> for Uid {
+    fn from(text: &str) -> Self {
+        Self(parse_uuid(text).map_or_else(|| Repr::Other(text.into()), Repr::Uuid))
+    }
+}
+
+impl Default for Uid {
+    fn default() -> Self {
+        Self(Repr::Other("".into()))
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_text(|text| f.write_str(text))
+    }
+}
+
+impl fmt::Debug for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.with_text(|text| fmt::Debug::fmt(text, f))
+    }
+}
+
+/// Ordered like the text: for two UUIDs that is the order of the bytes.
+impl Ord for Uid {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Repr::Uuid(a), Repr::Uuid(b)) => a.cmp(b),
+            _ => self.with_text(|a| other.with_text(|b| a.cmp(b))),
+        }
+    }
+}
+
+impl PartialOrd for Uid {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Uid {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Uid {}
+
+impl Hash for Uid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match &self.0 {
+            Repr::Uuid(bytes) => bytes.hash(state),
+            Repr::Other(text) => text.hash(state),
+        }
+    }
+}
+
+/// Only the canonical lower-case form counts: everything else must read back as it was written.
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let text = text.as_bytes();
+    if text.len() != 36 || DASHES.iter().any(|&at| text[at] != b'-') {
+        return None;
+    }
+    let mut digits = text.iter().enumerate().filter(|(at, _)| !DASHES.contains(at));
+    let mut bytes = [0; 16];
+    for byte in &mut bytes {
+        let (_, high) = digits.next()?;
+        let (_, low) = digits.next()?;
+        *byte = hex_value(*high)? << 4 | hex_value(*low)?;
+    }
+    Some(bytes)
+}
+
+fn hex_value(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+fn uuid_text(bytes: &[u8; 16]) -> [u8; 36] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [b'-'; 36];
+    let places = (0..36).filter(|at| !DASHES.contains(at));
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    for (place, digit) in places.zip(digits) {
+        text[place] = DIGITS[usize::from(digit)];
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uid_reads_back_as_it_was_written() {
+        for text in [
+            "",
+            "svc-uid-1",
+            "5e2cb0a7-91d0-4a5b-8f1e-0123456789ab",
+            "5E2CB0A7-91D0-4A5B-8F1E-0123456789AB",
+            "5e2cb0a7-91d0-4a5b-8f1e-0123456789aé",
+        ] {
+            assert_eq!(Uid::from(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn uids_sort_like_their_text() {
+        let texts = ["5e2cb0a7-91d0-4a5b-8f1e-0123456789ab", "5e2", "zz", "00000000-0000", ""];
+        let mut uids: Vec<Uid> = texts.iter().map(|&text| Uid::from(text)).collect();
+        let mut sorted = texts;
+        uids.sort();
+        sorted.sort_unstable();
+        assert_eq!(uids.iter().map(Uid::to_string).collect::<Vec<_>>(), sorted);
+    }
+
+    #[test]
+    fn a_uuid_takes_no_heap() {
+        assert!(matches!(Uid::from("5e2cb0a7-91d0-4a5b-8f1e-0123456789ab").0, Repr::Uuid(_)));
+        assert!(size_of::<Uid>() <= 24);
+    }
+}

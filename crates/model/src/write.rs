@@ -1,0 +1,102 @@
+//! One create, update, or delete of one object.
+
+use crate::{EndpointSlice, Endpoints, Key, Meta, Text, Uid};
+
+/// An update carries the resourceVersion it was computed from, a delete uid and resourceVersion:
+/// a write that meets another state than the one it was decided on is refused, never merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    Create(Object),
+    Update(Object),
+    Delete(Target),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Object {
+    Slice(EndpointSlice),
+    Endpoints(Endpoints),
+}
+
+/// What to delete, and the exact state it must still be in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub resource: Resource,
+    pub key: Key,
+    pub uid: Uid,
+    pub resource_version: Text,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resource {
+    Endpoints,
+    Slices,
+}
+
+impl Resource {
+    /// The plural name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Endpoints => "endpoints",
+            Self::Slices => "endpointslices",
+        }
+    }
+}
+
+impl Target {
+    pub fn of(resource: Resource, meta: &Meta) -> Self {
+        Self {
+            resource,
+            key: meta.key(),
+            uid: meta.uid.clone(),
+            resource_version: meta.resource_version.clone(),
+        }
+    }
+}
+
+impl Object {
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Self::Slice(slice) => &slice.meta,
+            Self::Endpoints(endpoints) => &endpoints.meta,
+        }
+    }
+
+    pub fn resource(&self) -> Resource {
+        match self {
+            Self::Slice(_) => Resource::Slices,
+            Self::Endpoints(_) => Resource::Endpoints,
+        }
+    }
+}
+
+impl Write {
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Update(_) => "update",
+            Self::Delete(_) => "delete",
+        }
+    }
+
+    pub fn resource(&self) -> Resource {
+        match self {
+            Self::Create(object) | Self::Update(object) => object.resource(),
+            Self::Delete(target) => target.resource,
+        }
+    }
+
+    pub fn key(&self) -> Key {
+        match self {
+            Self::Create(object) | Self::Update(object) => object.meta().key(),
+            Self::Delete(target) => target.key.clone(),
+        }
+    }
+
+    /// The object to send; a delete has none.
+    pub fn object(&self) -> Option<&Object> {
+        match self {
+            Self::Create(object) | Self::Update(object) => Some(object),
+            Self::Delete(_) => None,
+        }
+    }
+}
