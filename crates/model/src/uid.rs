@@ -44,7 +44,7 @@ impl From<&str> for Uid {
 
 impl Default for Uid {
     fn default() -> Self {
-        Self(Repr::Other("".into()))
+        Self(Repr::Other(Text::default()))
     }
 }
 

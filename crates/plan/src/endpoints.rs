@@ -1,0 +1,186 @@
+//! The endpoints controller's decision. Upstream: `Controller.syncService`.
+
+mod truncation;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{
+    BadAddress, ClusterIp, EndpointAddress, Endpoints, Family, Labels, Meta, Object, Pod, PodIp,
+    Resource, Selection, Service, Subset, SubsetPort, Target, Text, Write, names,
+};
+
+use self::truncation::{Capacity, truncate};
+use crate::pods::{self, bad_address_notice};
+use crate::port_set::{PortResolver, PortSet};
+use crate::subsets::{SamePort, repack, same_subsets};
+use crate::{EndpointsSnapshot, LeftOut, Plan, Reason, trigger};
+
+/// Plans the Endpoints of one Service.
+pub fn endpoints(snapshot: &EndpointsSnapshot) -> Plan {
+    let Some(service) = snapshot.service else { return plan_gone(snapshot) };
+    match service.selection() {
+        Selection::Pods(_) => plan_pods(service, snapshot),
+        Selection::Manual | Selection::External => Plan::nothing(snapshot.memory),
+    }
+}
+
+/// Without a Service there are no Endpoints. What we do not see we do not delete: a delete must
+/// name what it was decided on.
+fn plan_gone(snapshot: &EndpointsSnapshot) -> Plan {
+    let target =
+        snapshot.endpoints.map(|endpoints| Target::of(Resource::Endpoints, &endpoints.meta));
+    Plan { writes: target.map(Write::Delete).into_iter().collect(), ..Plan::default() }
+}
+
+fn plan_pods(service: &Service, snapshot: &EndpointsSnapshot) -> Plan {
+    let memory = snapshot.memory;
+    let (time, trigger) =
+        trigger::observe(memory.trigger.as_ref(), service, snapshot.pods.iter().copied());
+    let mut plan = Plan { memory: memory.clone(), ..Plan::default() };
+    plan.memory.trigger = Some(trigger);
+    let published = publish(service, &snapshot.pods, &mut plan);
+    let (subsets, capacity) = truncate(published);
+    plan.left_out.extend(beyond_capacity(&subsets, &snapshot.pods, &plan.left_out));
+    plan.left_out.sort();
+    plan.counts.n_desired = truncation::n_addresses(&subsets);
+
+    let labels = labels(service);
+    if let Some(observed) = snapshot.endpoints
+        && is_up_to_date(observed, &subsets, &labels, capacity)
+    {
+        return plan;
+    }
+    let mut meta = snapshot.endpoints.map_or_else(|| new_meta(service), |old| old.meta.clone());
+    meta.labels = labels;
+    meta.annotations = trigger::annotate(&meta.annotations, time)
+        .with(names::OVER_CAPACITY, capacity.annotation());
+    let object = Object::Endpoints(Endpoints { meta, subsets });
+    let is_new = snapshot.endpoints.is_none();
+    plan.writes.push(if is_new { Write::Create(object) } else { Write::Update(object) });
+    plan
+}
+
+/// The pods as subsets in canonical form, and a reason for each that is not in them.
+fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
+    let mut sorted: Vec<&Pod> = pods.to_vec();
+    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut resolver = PortResolver::new(service);
+    let mut published: Vec<(usize, &Pod, Text)> = Vec::new();
+    let mut bad_by_pod = BTreeMap::new();
+    for pod in sorted {
+        match first_address(service, pod, &mut bad_by_pod) {
+            Ok(ip) => published.push((resolver.resolve(pod), pod, ip)),
+            Err(reason) => plan.left_out.push(LeftOut { pod: pod.name.clone(), reason }),
+        }
+    }
+    plan.notices.extend(bad_address_notice(&bad_by_pod, &mut plan.memory.told_bad));
+    let mut subsets: Vec<Subset> = resolver.into_port_sets().iter().map(subset_of).collect();
+    for (port_set, pod, ip) in published {
+        let subset = &mut subsets[port_set];
+        if subset.ports.is_empty() && !service.ports.is_empty() {
+            plan.left_out.push(LeftOut { pod: pod.name.clone(), reason: Reason::NoPort });
+        } else if service.publish_not_ready || pod.is_ready() {
+            subset.addresses.push(address(service, pod, ip));
+        } else {
+            subset.not_ready_addresses.push(address(service, pod, ip));
+        }
+    }
+    repack(&subsets, SamePort::ByValue)
+}
+
+/// One address a pod: the first good one of the Service's primary family.
+fn first_address(
+    service: &Service,
+    pod: &Pod,
+    bad_by_pod: &mut BTreeMap<Text, BadAddress>,
+) -> Result<Text, Reason> {
+    if let Some(reason) = pods::ineligible(pod) {
+        return Err(reason);
+    }
+    if pod.is_terminating && !service.publish_not_ready {
+        return Err(Reason::Terminating);
+    }
+    if service.ports.is_empty() && service.cluster_ip != ClusterIp::Headless {
+        return Err(Reason::ServiceWithoutPorts);
+    }
+    let family = primary_family(service, pod);
+    let addresses = pods::addresses(pod, family);
+    bad_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
+    match addresses.missing(family) {
+        Some(reason) => Err(reason),
+        None => addresses.good.into_iter().next().ok_or(Reason::NoAddress),
+    }
+}
+
+/// Without `ipFamilies`, a real cluster IP decides, and without that the pod's own address.
+/// Upstream: `podToEndpointAddressForService`.
+fn primary_family(service: &Service, pod: &Pod) -> Family {
+    match (service.families.first(), service.cluster_ip) {
+        (Some(family), _) => *family,
+        (None, ClusterIp::Ip(family)) => family,
+        (None, ClusterIp::Headless | ClusterIp::Unset) => {
+            pod.ips.primary.as_ref().map_or(Family::V4, PodIp::family)
+        }
+    }
+}
+
+fn address(service: &Service, pod: &Pod, ip: Text) -> EndpointAddress {
+    EndpointAddress {
+        ip,
+        hostname: pods::hostname(pod, service),
+        // Always there, empty for a pod without a node.
+        node_name: Some(pod.node_name.clone().unwrap_or_default()),
+        target_ref: Some(pods::object_ref(pod)),
+    }
+}
+
+fn subset_of(ports: &PortSet) -> Subset {
+    let ports = ports.as_slice().iter().map(|port| SubsetPort {
+        name: port.name.clone().unwrap_or_default(),
+        port: port.port.unwrap_or_default(),
+        protocol: port.protocol.clone().unwrap_or_default(),
+        app_protocol: port.app_protocol.clone(),
+    });
+    Subset { ports: ports.collect(), ..Subset::default() }
+}
+
+/// The pods whose addresses did not make it into the first thousand.
+fn beyond_capacity(kept: &[Subset], pods: &[&Pod], left_out: &[LeftOut]) -> Vec<LeftOut> {
+    let addresses =
+        kept.iter().flat_map(|one| one.addresses.iter().chain(&one.not_ready_addresses));
+    let published: BTreeSet<&Text> =
+        addresses.filter_map(|address| Some(&address.target_ref.as_ref()?.name)).collect();
+    let explained: BTreeSet<&Text> = left_out.iter().map(|one| &one.pod).collect();
+    pods.iter()
+        .filter(|pod| !published.contains(&pod.name) && !explained.contains(&pod.name))
+        .map(|pod| LeftOut { pod: pod.name.clone(), reason: Reason::OverCapacity })
+        .collect()
+}
+
+/// The Service's labels, and ours.
+fn labels(service: &Service) -> Labels {
+    let headless = service.is_labelled_headless().then_some("");
+    service
+        .labels
+        .with(names::HEADLESS, headless)
+        .with(names::ENDPOINTS_MANAGED_BY, Some(names::MANAGED_BY_ENDPOINTS))
+}
+
+fn new_meta(service: &Service) -> Meta {
+    Meta { namespace: service.namespace.clone(), name: service.name.clone(), ..Meta::default() }
+}
+
+/// Upstream compares with what it would have written before cutting it to capacity, and with the
+/// Service's labels before adding its own; here both sides are what is written, so that a write
+/// always leads to rest. The headless label alone is no reason to write.
+fn is_up_to_date(
+    observed: &Endpoints,
+    subsets: &[Subset],
+    labels: &Labels,
+    capacity: Capacity,
+) -> bool {
+    let annotation = observed.meta.annotations.get(names::OVER_CAPACITY).map(AsRef::as_ref);
+    annotation == capacity.annotation()
+        && observed.meta.labels.with(names::HEADLESS, None) == labels.with(names::HEADLESS, None)
+        && same_subsets(&repack(&observed.subsets, SamePort::ByOccurrence), subsets)
+}

@@ -1,0 +1,65 @@
+//! What the nodes say about zones.
+
+use std::collections::BTreeMap;
+
+use endpointd_model::{Node, Text};
+
+use super::CountByZone;
+use super::allocation::minimum;
+use crate::HintsMemory;
+
+/// Each zone's share of the CPU that pods can use, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Topology {
+    /// No node was ever seen.
+    #[default]
+    Unseen,
+    /// A usable node lacks its zone or CPU, or there are fewer than two zones.
+    Insufficient,
+    Zones(BTreeMap<Text, f64>),
+}
+
+impl Topology {
+    /// Upstream: `SetNodes`.
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
+        let mut cpu_by_zone: BTreeMap<&Text, i128> = BTreeMap::new();
+        for node in nodes {
+            if node.is_control_plane || !node.is_ready {
+                continue;
+            }
+            match &node.zone {
+                Some(zone) if node.cpu_nanos != 0 => {
+                    *cpu_by_zone.entry(zone).or_default() += node.cpu_nanos;
+                }
+                Some(_) | None => return Self::Insufficient,
+            }
+        }
+        let total = millis(cpu_by_zone.values().sum());
+        if cpu_by_zone.len() < 2 || total == 0.0 {
+            return Self::Insufficient;
+        }
+        let share = |(zone, cpu): (&Text, i128)| (zone.clone(), millis(cpu) / total);
+        Self::Zones(cpu_by_zone.into_iter().map(share).collect())
+    }
+}
+
+/// Rounded up, as `Quantity.MilliValue` does.
+fn millis(nanos: i128) -> f64 {
+    const NANOS_PER_MILLI: i128 = 1_000_000;
+    let rounded =
+        nanos.div_euclid(NANOS_PER_MILLI) + i128::from(nanos.rem_euclid(NANOS_PER_MILLI) > 0);
+    rounded as f64
+}
+
+/// Whether a zone now has fewer endpoints hinted for it than its minimum, so that the Service
+/// must be planned again. Upstream: `serviceOverloaded`.
+pub fn is_overloaded(memory: &HintsMemory, topology: &Topology) -> bool {
+    let Topology::Zones(ratios) = topology else { return !memory.allocated.is_empty() };
+    let lacks = |counts: &CountByZone| {
+        let total: usize = counts.values().sum();
+        ratios.iter().any(|(zone, ratio)| {
+            counts.get(zone).is_none_or(|n| *n < minimum(*ratio * total as f64))
+        })
+    };
+    memory.allocated.values().any(|counts| !counts.is_empty() && lacks(counts))
+}

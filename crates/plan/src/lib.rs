@@ -1,0 +1,34 @@
+//! What to write for one key, decided by pure functions: same snapshot, same plan, to the byte.
+//!
+//! Start with [`slices`], [`endpoints`], and [`mirror`]: each takes a snapshot of one key and
+//! gives a [`Plan`]. Nothing here does I/O, reads a clock, or can fail: what a plan must skip is
+//! said in the plan. The rules are those of upstream v1.36; `docs/parity.md` maps each of them to
+//! its function and its test.
+
+mod snapshot;
+
+mod plan;
+
+mod changes;
+mod endpoints;
+mod hints;
+mod mirror;
+mod packing;
+mod pods;
+mod port_set;
+mod slice_names;
+mod slices;
+mod subsets;
+mod trigger;
+mod writes;
+
+pub use changes::{PodDifference, pod_difference};
+pub use endpoints::endpoints;
+pub use hints::{HintsMemory, Topology, is_overloaded};
+pub use mirror::{is_mirrored, mirror};
+pub use plan::{Counts, LeftOut, Memory, Plan, Reason, Retry};
+pub use slices::slices;
+pub use snapshot::{
+    EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, Settings, SliceSnapshot,
+};
+pub use trigger::TriggerMemory;

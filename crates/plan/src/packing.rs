@@ -1,0 +1,325 @@
+//! Packing: which endpoint goes into which slice of its group, with as few writes as possible.
+//! Both slice controllers use it. Upstream: `reconcileByPortMapping`.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use endpointd_model::{Endpoint, EndpointSlice, Text};
+
+/// A slice on its way through a plan.
+#[derive(Clone, Debug)]
+pub enum Draft<'a> {
+    New(EndpointSlice),
+    Changed(EndpointSlice),
+    Unchanged(&'a EndpointSlice),
+    Doomed(&'a EndpointSlice),
+}
+
+impl Draft<'_> {
+    /// The slice as it will be; a doomed one will not be.
+    pub fn slice(&self) -> Option<&EndpointSlice> {
+        match self {
+            Self::New(slice) | Self::Changed(slice) => Some(slice),
+            Self::Unchanged(observed) => Some(observed),
+            Self::Doomed(_) => None,
+        }
+    }
+
+    /// The slice to write, if it is to be written.
+    pub fn written(&mut self) -> Option<&mut EndpointSlice> {
+        match self {
+            Self::New(slice) | Self::Changed(slice) => Some(slice),
+            Self::Unchanged(_) | Self::Doomed(_) => None,
+        }
+    }
+
+    fn n_endpoints(&self) -> usize {
+        self.slice().map_or(0, |slice| slice.endpoints.len())
+    }
+}
+
+/// The endpoints a group should hold, sorted by identity, each placed at most once.
+#[derive(Clone)]
+pub struct Desired {
+    endpoints: Vec<Endpoint>,
+    is_placed: Vec<bool>,
+    n_unplaced: usize,
+}
+
+impl Desired {
+    /// Of two endpoints with the same identity the later one counts, as in upstream's map.
+    pub fn new(mut endpoints: Vec<Endpoint>) -> Self {
+        for endpoint in &mut endpoints {
+            endpoint.addresses.sort_unstable();
+        }
+        endpoints.reverse();
+        endpoints.sort_by(|a, b| identity(a).cmp(&identity(b)));
+        endpoints.dedup_by(|later, first| identity(later) == identity(first));
+        Self { is_placed: vec![false; endpoints.len()], n_unplaced: endpoints.len(), endpoints }
+    }
+
+    pub fn len(&self) -> usize {
+        self.endpoints.len()
+    }
+
+    pub fn n_unplaced(&self) -> usize {
+        self.n_unplaced
+    }
+
+    /// Keeps the first `max` by identity.
+    pub fn truncate(&mut self, max: usize) {
+        self.endpoints.truncate(max);
+        self.is_placed.truncate(max);
+        self.n_unplaced = self.n_unplaced.min(max);
+    }
+
+    /// Places the desired version of an observed endpoint where it was, if it is still wanted
+    /// and was not found in an earlier slice.
+    fn place(&mut self, observed: &Endpoint) -> Option<usize> {
+        let sought = identity(observed);
+        let at = self.endpoints.binary_search_by(|one| identity(one).cmp(&sought)).ok()?;
+        if self.is_placed[at] {
+            return None;
+        }
+        self.is_placed[at] = true;
+        self.n_unplaced -= 1;
+        Some(at)
+    }
+
+    /// Adds unplaced endpoints until the slice is full.
+    pub fn fill(&mut self, slice: &mut Vec<Endpoint>, max: usize) {
+        if self.n_unplaced == 0 {
+            return;
+        }
+        for (endpoint, is_placed) in self.endpoints.iter().zip(&mut self.is_placed) {
+            if slice.len() >= max || self.n_unplaced == 0 {
+                return;
+            }
+            if !*is_placed {
+                *is_placed = true;
+                self.n_unplaced -= 1;
+                slice.push(endpoint.clone());
+            }
+        }
+    }
+}
+
+/// What makes two endpoints the same: all but conditions, topology, and the target's uid, which
+/// can change in place. Upstream: `hashEndpoint`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Identity<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    hostname: &'a str,
+    addresses: Cow<'a, [Text]>,
+}
+
+fn identity(endpoint: &Endpoint) -> Identity<'_> {
+    let target = endpoint.target_ref.as_ref();
+    let addresses = &endpoint.addresses;
+    Identity {
+        name: target.map_or("", |target| &target.name),
+        namespace: target.map_or("", |target| &target.namespace),
+        hostname: endpoint.hostname.as_deref().unwrap_or(""),
+        addresses: if addresses.is_sorted() {
+            Cow::Borrowed(addresses)
+        } else {
+            let mut sorted = addresses.clone();
+            sorted.sort_unstable();
+            Cow::Owned(sorted)
+        },
+    }
+}
+
+/// Equal in all that identity leaves open, hints excepted. Upstream: `EndpointsEqualBeyondHash`.
+fn same_beyond_identity(a: &Endpoint, b: &Endpoint) -> bool {
+    let Endpoint {
+        addresses: _,
+        hostname: _,
+        hints: _, // Decided afterwards, for all slices together.
+        deprecated_topology: _,
+        conditions,
+        node_name,
+        target_ref,
+        zone,
+    } = a;
+    let same_target = match (target_ref, &b.target_ref) {
+        (Some(a), Some(b)) => a.same_object(b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    same_target && (conditions, node_name, zone) == (&b.conditions, &b.node_name, &b.zone)
+}
+
+/// What remains of one observed slice.
+pub struct Kept {
+    /// The wanted endpoints, in observed order, as indexes into the desired ones.
+    places: Vec<usize>,
+    pub n_updated: usize,
+    pub n_removed: usize,
+}
+
+impl Kept {
+    pub fn is_changed(&self) -> bool {
+        self.n_updated + self.n_removed > 0
+    }
+
+    /// The wanted endpoints in their desired version.
+    pub fn endpoints(&self, desired: &Desired) -> Vec<Endpoint> {
+        self.places.iter().map(|at| desired.endpoints[*at].clone()).collect()
+    }
+}
+
+/// Keeps the wanted endpoints of one observed slice and drops the rest.
+pub fn keep_wanted(observed: &EndpointSlice, desired: &mut Desired) -> Kept {
+    let mut places = Vec::with_capacity(observed.endpoints.len());
+    let mut n_updated = 0;
+    for endpoint in &observed.endpoints {
+        if let Some(at) = desired.place(endpoint) {
+            n_updated += usize::from(!same_beyond_identity(&desired.endpoints[at], endpoint));
+            places.push(at);
+        }
+    }
+    let n_removed = observed.endpoints.len() - places.len();
+    Kept { places, n_updated, n_removed }
+}
+
+/// One group packed.
+pub struct Packing<'a> {
+    pub drafts: Vec<Draft<'a>>,
+    pub n_added: usize,
+    pub n_updated: usize,
+    pub n_removed: usize,
+}
+
+/// Packs one group. `observed` are its slices, sorted by name; `relabel` gives a slice its labels
+/// when they are out of date; `blank` is a new slice of the group.
+pub fn pack<'a>(
+    observed: &[&'a EndpointSlice],
+    desired: &mut Desired,
+    relabel: impl Fn(&EndpointSlice) -> Relabel,
+    blank: &EndpointSlice,
+    max: usize,
+) -> Packing<'a> {
+    let mut packing = Packing { drafts: Vec::new(), n_added: 0, n_updated: 0, n_removed: 0 };
+    for slice in observed {
+        let kept = keep_wanted(slice, desired);
+        packing.n_updated += kept.n_updated;
+        packing.n_removed += kept.n_removed;
+        packing.drafts.push(redraft(slice, &kept, desired, relabel(slice)));
+    }
+    packing.n_added = desired.n_unplaced();
+    top_up_changed(&mut packing.drafts, desired, max);
+    place_rest(&mut packing.drafts, desired, blank, max);
+    packing
+}
+
+/// Whether a slice's labels are out of date, and what they should be.
+pub struct Relabel {
+    pub is_due: bool,
+    pub labels: endpointd_model::Labels,
+}
+
+fn redraft<'a>(
+    observed: &'a EndpointSlice,
+    kept: &Kept,
+    desired: &Desired,
+    relabel: Relabel,
+) -> Draft<'a> {
+    if kept.is_changed() && kept.places.is_empty() {
+        return Draft::Doomed(observed);
+    }
+    if !kept.is_changed() && !relabel.is_due {
+        return Draft::Unchanged(observed);
+    }
+    let mut slice = observed.clone();
+    slice.meta.labels = relabel.labels;
+    if kept.is_changed() {
+        slice.endpoints = kept.endpoints(desired);
+    }
+    Draft::Changed(slice)
+}
+
+/// Fills the slices that are written anyway, fullest first; among equals, by name.
+fn top_up_changed(drafts: &mut [Draft], desired: &mut Desired, max: usize) {
+    let mut changed: Vec<&mut EndpointSlice> =
+        drafts.iter_mut().filter_map(Draft::written).collect();
+    changed.sort_by_key(|slice| Reverse(slice.endpoints.len()));
+    for slice in changed {
+        desired.fill(&mut slice.endpoints, max);
+    }
+}
+
+/// Puts the rest into the one unchanged slice it fills best, or else into new ones.
+fn place_rest(drafts: &mut Vec<Draft>, desired: &mut Desired, blank: &EndpointSlice, max: usize) {
+    while desired.n_unplaced() > 0 {
+        let n_left = desired.n_unplaced();
+        if n_left < max
+            && let Some(draft) = fullest_with_room(drafts, n_left, max)
+            && let Draft::Unchanged(observed) = *draft
+        {
+            // The labels stay as they are: upstream corrects reserved ones only when it rebuilds.
+            let mut slice = observed.clone();
+            desired.fill(&mut slice.endpoints, max);
+            *draft = Draft::Changed(slice);
+        } else {
+            let mut slice = blank.clone();
+            desired.fill(&mut slice.endpoints, max);
+            drafts.push(Draft::New(slice));
+        }
+    }
+}
+
+/// The unchanged slice that would be fullest with `n` more; among equals, the first by name.
+/// Upstream: `getSliceToFill`.
+fn fullest_with_room<'d, 'a>(
+    drafts: &'d mut [Draft<'a>],
+    n: usize,
+    max: usize,
+) -> Option<&'d mut Draft<'a>> {
+    drafts
+        .iter_mut()
+        .filter(|draft| matches!(draft, Draft::Unchanged(_)) && draft.n_endpoints() + n <= max)
+        .min_by_key(|draft| max - n - draft.n_endpoints())
+}
+
+/// Lets new slices take over the names of doomed ones of the same address type that `may_reuse`
+/// accepts, so that a create and a delete become one update. Upstream: `finalize`.
+pub fn recycle(drafts: Vec<Draft>, may_reuse: impl Fn(&EndpointSlice) -> bool) -> Vec<Draft> {
+    let is_reusable = |draft: &Draft| matches!(draft, Draft::Doomed(slice) if may_reuse(slice));
+    let (doomed, others): (Vec<_>, Vec<_>) = drafts.into_iter().partition(is_reusable);
+    let mut doomed: Vec<Option<Draft>> = doomed.into_iter().map(Some).collect();
+    let mut recycled = Vec::with_capacity(others.len() + doomed.len());
+    for draft in others {
+        let Draft::New(slice) = draft else {
+            recycled.push(draft);
+            continue;
+        };
+        let old = doomed.iter_mut().find_map(|place| match place {
+            Some(Draft::Doomed(old)) if old.address_type == slice.address_type => {
+                let old = *old;
+                *place = None;
+                Some(old)
+            }
+            _ => None,
+        });
+        recycled.push(match old {
+            Some(old) => Draft::Changed(take_over(old, slice)),
+            None => Draft::New(slice),
+        });
+    }
+    recycled.extend(doomed.into_iter().flatten());
+    recycled
+}
+
+/// The new content under the old name: identity and finalizers are the old object's, so that the
+/// update is checked against it and no one's claim on it is dropped.
+pub fn take_over(observed: &EndpointSlice, mut slice: EndpointSlice) -> EndpointSlice {
+    let old = &observed.meta;
+    slice.meta.name = old.name.clone();
+    slice.meta.uid = old.uid.clone();
+    slice.meta.resource_version = old.resource_version.clone();
+    slice.meta.generation = old.generation;
+    slice.meta.created = old.created;
+    slice.meta.finalizers = old.finalizers.clone();
+    slice
+}

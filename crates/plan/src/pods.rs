@@ -1,0 +1,87 @@
+//! What a pod contributes, before any grouping.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use endpointd_model::{
+    BadAddress, Family, Notice, NoticeReason, ObjectRef, Phase, Pod, PodIp, Regarding, Service,
+    Text, refused_by_api_server,
+};
+
+use crate::Reason;
+
+/// Why a pod is not published at all, whatever the controller. Upstream: `ShouldPodBeInEndpoints`.
+pub fn ineligible(pod: &Pod) -> Option<Reason> {
+    match pod.phase {
+        Phase::Failed => Some(Reason::Failed),
+        Phase::Succeeded => Some(Reason::Succeeded),
+        Phase::Live => pod.ips.is_empty().then_some(Reason::NoAddress),
+    }
+}
+
+/// Published only for pods that asked to be found by name under this very Service.
+/// Upstream: `ShouldSetHostname`.
+pub fn hostname(pod: &Pod, service: &Service) -> Option<Text> {
+    let is_named_under =
+        pod.subdomain.as_ref() == Some(&service.name) && pod.namespace == service.namespace;
+    if is_named_under { pod.hostname.clone() } else { None }
+}
+
+/// A pod's addresses of one family, canonical, in their order, without those the API server
+/// would refuse.
+pub struct Addresses {
+    pub good: Vec<Text>,
+    pub bad: Option<BadAddress>,
+}
+
+pub fn addresses(pod: &Pod, family: Family) -> Addresses {
+    let mut addresses = Addresses { good: Vec::new(), bad: None };
+    for ip in pod.ips.all.iter().filter(|ip| ip.family() == family) {
+        match ip {
+            PodIp::Garbage(_) => addresses.bad = Some(BadAddress::NotAnIp),
+            PodIp::Ip(ip) => match refused_by_api_server(*ip) {
+                Some(bad) => addresses.bad = Some(bad),
+                None => addresses.good.push(ip.to_string().into()),
+            },
+        }
+    }
+    addresses
+}
+
+impl Addresses {
+    /// Why nothing is left to publish.
+    pub fn missing(&self, family: Family) -> Option<Reason> {
+        if !self.good.is_empty() {
+            return None;
+        }
+        Some(self.bad.map_or(Reason::NoAddressOfFamily(family), Reason::InvalidAddress))
+    }
+}
+
+pub fn object_ref(pod: &Pod) -> ObjectRef {
+    static KIND: LazyLock<Text> = LazyLock::new(|| "Pod".into());
+    ObjectRef {
+        kind: KIND.clone(),
+        namespace: pod.namespace.clone(),
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+        ..ObjectRef::default()
+    }
+}
+
+/// Tells about bad addresses once, and again only when further pods have them.
+pub fn bad_address_notice(
+    bad_by_pod: &BTreeMap<Text, BadAddress>,
+    told: &mut BTreeSet<Text>,
+) -> Option<Notice> {
+    let is_news = bad_by_pod.keys().any(|pod| !told.contains(pod));
+    *told = bad_by_pod.keys().cloned().collect();
+    let (pod, bad) = bad_by_pod.first_key_value()?;
+    let n_more = bad_by_pod.len() - 1;
+    let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
+    is_news.then(|| Notice {
+        reason: NoticeReason::InvalidIPAddress,
+        message: format!("Skipped invalid IP addresses of Pods: {pod} ({bad}){more}"),
+        regarding: Regarding::Service,
+    })
+}

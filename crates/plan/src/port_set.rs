@@ -1,0 +1,119 @@
+//! The exact ports a set of endpoints shares, and how a Service's ports come to them.
+
+use std::collections::BTreeMap;
+
+use endpointd_model::{EndpointPort, Pod, Protocol, Service, ServicePort, TargetPort};
+
+/// Ports in canonical order. Together with an address type it makes a group: endpoints that may
+/// share slices. Upstream: `PortMapKey`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PortSet(Vec<EndpointPort>);
+
+impl PortSet {
+    pub fn new(mut ports: Vec<EndpointPort>) -> Self {
+        ports.sort_unstable();
+        Self(ports)
+    }
+
+    pub fn as_slice(&self) -> &[EndpointPort] {
+        &self.0
+    }
+}
+
+/// What a Service's ports come to, pod after pod. Upstream: `getEndpointPorts`, `FindPort`.
+///
+/// Only named targets depend on the pod, and pods of one template agree on them: a Service of a
+/// thousand ports and a thousand pods costs their sum, not their product.
+pub struct PortResolver<'a> {
+    service: &'a Service,
+    /// The named targets, sorted: what is looked for on a pod.
+    wanted: Vec<Named<'a>>,
+    index_by_found: BTreeMap<Found, usize>,
+    index_by_ports: BTreeMap<PortSet, usize>,
+    port_sets: Vec<PortSet>,
+}
+
+type Named<'a> = (&'a str, &'a Protocol);
+
+/// Index in `wanted`, and the number the pod gives it.
+type Found = Vec<(usize, i32)>;
+
+impl<'a> PortResolver<'a> {
+    pub fn new(service: &'a Service) -> Self {
+        let mut wanted: Vec<Named> = service.ports.iter().filter_map(named_target).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        Self {
+            service,
+            wanted,
+            index_by_found: BTreeMap::new(),
+            index_by_ports: BTreeMap::new(),
+            port_sets: Vec::new(),
+        }
+    }
+
+    /// The index of the pod's port set. A port that cannot be found is left out, so a pod may be
+    /// published with fewer ports, or none.
+    pub fn resolve(&mut self, pod: &Pod) -> usize {
+        let found = self.find_named(pod);
+        if let Some(&index) = self.index_by_found.get(&found) {
+            return index;
+        }
+        let ports = PortSet::new(self.endpoint_ports(&found));
+        let next = self.port_sets.len();
+        let index = *self.index_by_ports.entry(ports.clone()).or_insert(next);
+        if index == next {
+            self.port_sets.push(ports);
+        }
+        self.index_by_found.insert(found, index);
+        index
+    }
+
+    /// By index, in the order the pods brought them up.
+    pub fn into_port_sets(self) -> Vec<PortSet> {
+        self.port_sets
+    }
+
+    /// The first port of a name and protocol wins.
+    fn find_named(&self, pod: &Pod) -> Found {
+        if self.wanted.is_empty() {
+            return Found::new();
+        }
+        let mut found = Found::new();
+        for named in pod.named_ports.iter() {
+            if let Ok(at) = self.wanted.binary_search(&(named.name.as_ref(), &named.protocol)) {
+                found.push((at, named.number));
+            }
+        }
+        found.sort_by_key(|(at, _)| *at);
+        found.dedup_by_key(|(at, _)| *at);
+        found
+    }
+
+    fn endpoint_ports(&self, found: &Found) -> Vec<EndpointPort> {
+        let number_of = |port: &'a ServicePort| match &port.target {
+            TargetPort::Number(number) => Some(*number),
+            TargetPort::Name(name) => {
+                let wanted = self.wanted.binary_search(&(name.as_ref(), &port.protocol)).ok()?;
+                let at = found.binary_search_by_key(&wanted, |(at, _)| *at).ok()?;
+                Some(found[at].1)
+            }
+        };
+        let resolved = self.service.ports.iter().filter_map(|port| {
+            Some(EndpointPort {
+                name: Some(port.name.clone()),
+                port: Some(number_of(port)?),
+                protocol: Some(port.protocol.clone()),
+                app_protocol: port.app_protocol.clone(),
+            })
+        });
+        resolved.collect()
+    }
+}
+
+fn named_target(port: &ServicePort) -> Option<Named<'_>> {
+    match &port.target {
+        TargetPort::Name(name) => Some((name, &port.protocol)),
+        TargetPort::Number(_) => None,
+    }
+}

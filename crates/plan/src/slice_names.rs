@@ -1,0 +1,161 @@
+//! Names of new slices, derived so that a repeated create finds itself.
+//!
+//! Upstream lets the API server draw a random suffix, so a create whose answer was lost makes a
+//! duplicate when it is sent again. Here the suffix is a digest of the owner's uid, the group, and
+//! an ordinal.
+
+use std::collections::BTreeSet;
+
+use endpointd_model::{AddressType, EndpointPort, EndpointSlice, Text, Uid};
+
+use crate::packing::Draft;
+
+/// Longest name the API server would generate; also what fits into a label.
+const NAME_LEN_MAX: usize = 63;
+/// 27^10 suffixes: a collision within one Service only costs the next ordinal.
+const SUFFIX_LEN: usize = 10;
+/// The alphabet of generated names: no vowels, no look-alikes.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Hands out names for one Service, never one that is taken.
+pub struct SliceNames<'a> {
+    prefix: String,
+    owner: &'a Uid,
+    taken: BTreeSet<Text>,
+}
+
+impl<'a> SliceNames<'a> {
+    /// Every slice the caller knows of takes its name, whoever it belongs to.
+    pub fn new(service_name: &str, owner: &'a Uid, slices: &[&EndpointSlice]) -> Self {
+        let taken = slices.iter().map(|slice| slice.meta.name.clone()).collect();
+        Self { prefix: generate_name(service_name), owner, taken }
+    }
+
+    /// Names the new slices among the drafts.
+    pub fn name_new(&mut self, drafts: &mut [Draft]) {
+        for draft in drafts {
+            if let Draft::New(slice) = draft {
+                slice.meta.name = self.next(&slice.address_type, &slice.ports);
+            }
+        }
+    }
+
+    /// The name with the lowest ordinal that is free in this group.
+    fn next(&mut self, address_type: &AddressType, ports: &[EndpointPort]) -> Text {
+        let group = self.group_digest(address_type, ports);
+        let free = (0u64..).map(|ordinal| self.name(group, ordinal)).find(|name| {
+            let name: &str = name;
+            !self.taken.contains(name)
+        });
+        let name: Text = free.expect("there are more ordinals than names taken").into();
+        self.taken.insert(name.clone());
+        name
+    }
+
+    fn name(&self, group: Digest, ordinal: u64) -> String {
+        let base_len = self.prefix.len().min(NAME_LEN_MAX - SUFFIX_LEN);
+        format!("{}{}", &self.prefix[..base_len], suffix(group.bytes(&ordinal.to_be_bytes())))
+    }
+
+    fn group_digest(&self, address_type: &AddressType, ports: &[EndpointPort]) -> Digest {
+        let mut digest = Digest::new().text(&self.owner.to_string()).text(address_type.as_str());
+        for EndpointPort { name, port, protocol, app_protocol } in ports {
+            digest = digest
+                .text(name.as_deref().unwrap_or("-"))
+                .bytes(&port.unwrap_or(-1).to_be_bytes())
+                .text(protocol.as_ref().map_or("-", |protocol| protocol.as_str()))
+                .text(app_protocol.as_deref().unwrap_or("-"));
+        }
+        digest
+    }
+}
+
+/// `<service>-`, which is a prefix of valid names whenever the Service's own name is valid.
+/// Upstream: `getEndpointSlicePrefix`, which drops the dash if the name would be too long.
+pub fn generate_name(service_name: &str) -> String {
+    const SUBDOMAIN_LEN_MAX: usize = 253;
+    let dash = if service_name.len() < SUBDOMAIN_LEN_MAX { "-" } else { "" };
+    format!("{service_name}{dash}")
+}
+
+/// FNV-1a, as Kubernetes uses for such names: stable for ever, and nobody gains by a collision.
+#[derive(Clone, Copy)]
+struct Digest(u64);
+
+impl Digest {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn bytes(self, bytes: &[u8]) -> Self {
+        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        Self(bytes.iter().fold(self.0, step))
+    }
+
+    /// With a terminator, so that neighbours cannot run into each other.
+    fn text(self, text: &str) -> Self {
+        self.bytes(text.as_bytes()).bytes(&[0xff])
+    }
+}
+
+fn suffix(digest: Digest) -> String {
+    let mut rest = digest.0;
+    let mut next = || {
+        let digit = ALPHABET[(rest % 27) as usize];
+        rest /= 27;
+        char::from(digit)
+    };
+    (0..SUFFIX_LEN).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(owner: &Uid) -> SliceNames<'_> {
+        SliceNames::new("web", owner, &[])
+    }
+
+    #[test]
+    fn the_same_group_gets_the_same_names_again() {
+        let owner = Uid::from("u1");
+        let ports = [EndpointPort { port: Some(80), ..EndpointPort::default() }];
+        let three =
+            |mut names: SliceNames| [(); 3].map(|()| names.next(&AddressType::IPv4, &ports));
+        let first = three(names(&owner));
+        assert_eq!(first, three(names(&owner)));
+        assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), 3, "{first:?}");
+    }
+
+    #[test]
+    fn owner_family_and_ports_all_count() {
+        let (one, two) = (Uid::from("u1"), Uid::from("u2"));
+        let port = |number| [EndpointPort { port: Some(number), ..EndpointPort::default() }];
+        let all = BTreeSet::from([
+            names(&one).next(&AddressType::IPv4, &port(80)),
+            names(&two).next(&AddressType::IPv4, &port(80)),
+            names(&one).next(&AddressType::IPv6, &port(80)),
+            names(&one).next(&AddressType::IPv4, &port(81)),
+            names(&one).next(&AddressType::IPv4, &[]),
+        ]);
+        assert_eq!(all.len(), 5, "{all:?}");
+    }
+
+    #[test]
+    fn a_taken_name_is_passed_over() {
+        let owner = Uid::from("u1");
+        let taken = names(&owner).next(&AddressType::IPv4, &[]);
+        let mut slice = EndpointSlice::default();
+        slice.meta.name = taken.clone();
+        let mut names = SliceNames::new("web", &owner, &[&slice]);
+        assert_ne!(names.next(&AddressType::IPv4, &[]), taken);
+    }
+
+    #[test]
+    fn long_names_are_cut_to_fit() {
+        let owner = Uid::from("u1");
+        let long = "a".repeat(63);
+        let name = SliceNames::new(&long, &owner, &[]).next(&AddressType::IPv4, &[]);
+        assert_eq!(name.len(), 63);
+    }
+}

@@ -1,0 +1,158 @@
+//! The endpointslice controller's decision. Upstream: `Reconciler.Reconcile`.
+
+mod desired;
+mod template;
+
+use std::collections::BTreeMap;
+
+use endpointd_model::{
+    AddressType, ClusterIp, EndpointSlice, Family, Notice, NoticeReason, Regarding, Selection,
+    Service,
+};
+
+use self::desired::{Groups, PodsByName};
+use self::template::Template;
+use crate::packing::{Desired, Draft, pack, recycle};
+use crate::port_set::PortSet;
+use crate::slice_names::SliceNames;
+use crate::{Counts, Memory, Plan, Retry, Settings, SliceSnapshot, hints, trigger, writes};
+
+/// Plans the slices of one Service.
+pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
+    // Gone: the garbage collector removes the slices through their owner, and all is forgotten.
+    let Some(service) = snapshot.service else { return Plan::default() };
+    match service.selection() {
+        Selection::Pods(_) => plan_pods(service, snapshot, settings),
+        Selection::Manual | Selection::External => Plan::nothing(snapshot.memory),
+    }
+}
+
+fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
+    let matched = snapshot.pods.iter().map(|pod| pod.pod);
+    let (time, trigger) = trigger::observe(snapshot.memory.trigger.as_ref(), service, matched);
+    let template = Template::of(service);
+    let observed = template.observed(&snapshot.slices);
+    let pods = PodsByName::of(service, &snapshot.pods);
+    let mut names = SliceNames::new(&service.name, &service.uid, &snapshot.slices);
+    let mut memory = Memory { trigger: Some(trigger), ..snapshot.memory.clone() };
+    let mut plan = Plan::default();
+    let mut drafts = Vec::new();
+    let families = families(service);
+    memory.hints.keep_only(&families);
+    for &family in &families {
+        let of_family: Vec<_> = of_type(&observed, &family.into()).collect();
+        let groups = pods.publish(family, &of_family);
+        let mut packed = pack_family(&template, &of_family, groups, settings, &mut plan);
+        packed = recycle(packed, |slice| template.owns(slice));
+        names.name_new(&mut packed);
+        let context = hints::Context { service, topology: snapshot.topology, family };
+        plan.notices.extend(hints::assign(&mut packed, &context, &mut memory.hints));
+        drafts.extend(packed);
+    }
+    let is_unsupported = |slice: &&&EndpointSlice| {
+        families.iter().all(|family| slice.address_type != AddressType::from(*family))
+    };
+    drafts.extend(observed.iter().filter(is_unsupported).map(|slice| Draft::Doomed(slice)));
+    plan.writes = writes::of_drafts(drafts, service.is_deleting, |annotations| {
+        trigger::annotate(annotations, time)
+    });
+    pods.report(&families, service, &mut memory, &mut plan);
+    plan.counts.n_slices_desired = plan.counts.n_slices_desired.max(1);
+    plan.memory = memory;
+    plan
+}
+
+/// The address types of a Service. Upstream: `getAddressTypesForService`.
+fn families(service: &Service) -> Vec<Family> {
+    let mut families = service.families.clone();
+    if families.is_empty() {
+        families = match service.cluster_ip {
+            ClusterIp::Ip(family) => vec![family],
+            // Not defaulted by the API server yet: both, so that no traffic is cut off.
+            ClusterIp::Headless | ClusterIp::Unset => vec![Family::V4, Family::V6],
+        };
+    }
+    families.sort_unstable();
+    families.dedup();
+    families
+}
+
+fn of_type<'s, 'a>(
+    slices: &'s [&'a EndpointSlice],
+    address_type: &'s AddressType,
+) -> impl Iterator<Item = &'a EndpointSlice> + 's {
+    slices.iter().copied().filter(move |slice| slice.address_type == *address_type)
+}
+
+/// Packs every group of one family; what is not ours or not wanted any more is doomed.
+/// Upstream: `reconcileByAddressType`.
+fn pack_family<'a>(
+    template: &Template,
+    observed: &[&'a EndpointSlice],
+    groups: Groups,
+    settings: &Settings,
+    plan: &mut Plan,
+) -> Vec<Draft<'a>> {
+    let max = settings.endpoints_per_slice_max;
+    let (owned, foreign): (Vec<&EndpointSlice>, Vec<&EndpointSlice>) =
+        observed.iter().partition(|slice| template.owns(slice));
+    let mut observed_by_ports: BTreeMap<PortSet, Vec<&EndpointSlice>> = BTreeMap::new();
+    for slice in owned {
+        observed_by_ports.entry(PortSet::new(slice.ports.clone())).or_default().push(slice);
+    }
+    let mut drafts: Vec<Draft> = foreign.into_iter().map(Draft::Doomed).collect();
+    for (ports, endpoints) in groups.endpoints_by_ports {
+        let observed = observed_by_ports.remove(&ports).unwrap_or_default();
+        let mut desired = Desired::new(endpoints);
+        let blank = template.blank(groups.family, &ports);
+        let relabel = |slice: &EndpointSlice| template.relabel(slice);
+        let packing = pack(&observed, &mut desired, relabel, &blank, max);
+        count_group(&mut plan.counts, &packing, desired.len(), max);
+        drafts.extend(packing.drafts);
+    }
+    drafts.extend(observed_by_ports.into_values().flatten().map(Draft::Doomed));
+    with_placeholder(drafts, template, groups.family, &mut plan.counts)
+}
+
+fn count_group(counts: &mut Counts, packing: &crate::packing::Packing, n: usize, max: usize) {
+    counts.n_added += packing.n_added;
+    counts.n_updated += packing.n_updated;
+    counts.n_removed += packing.n_removed;
+    counts.n_desired += n;
+    counts.n_slices += packing.drafts.iter().filter(|draft| draft.slice().is_some()).count();
+    counts.n_slices_desired += n.div_ceil(max);
+}
+
+/// A family never goes without a slice: readers could not tell "none" from "not yet".
+fn with_placeholder<'a>(
+    mut drafts: Vec<Draft<'a>>,
+    template: &Template,
+    family: Family,
+    counts: &mut Counts,
+) -> Vec<Draft<'a>> {
+    if drafts.iter().any(|draft| draft.slice().is_some()) {
+        return drafts;
+    }
+    counts.n_slices += 1;
+    let placeholder = template.blank(family, &PortSet::default());
+    match drafts.as_slice() {
+        // Recognised by content alone: upstream keeps one that an older Service of the same name,
+        // or nobody, owns.
+        [Draft::Doomed(only)] if template::is_same_placeholder(only, &placeholder) => {
+            vec![Draft::Unchanged(only)]
+        }
+        _ => {
+            drafts.push(Draft::New(placeholder));
+            drafts
+        }
+    }
+}
+
+/// What upstream says when it had to skip pods.
+fn missing_nodes_notice(service: &Service, retry: &Retry) -> Notice {
+    Notice {
+        reason: NoticeReason::FailedToUpdateEndpointSlices,
+        message: format!("Error updating Endpoint Slices for Service {}: {retry}", service.key()),
+        regarding: Regarding::Service,
+    }
+}

@@ -1,0 +1,106 @@
+//! What every slice of one Service has in common, and which observed slices are its own.
+
+use endpointd_model::{EndpointSlice, Family, Labels, Meta, OwnerRef, Service, Text, names};
+
+use crate::packing::Relabel;
+use crate::port_set::PortSet;
+use crate::slice_names::generate_name;
+
+/// Set by us alone; a difference in them is no reason to write.
+const RESERVED_LABELS: [&str; 3] = [names::SERVICE_NAME, names::MANAGED_BY, names::HEADLESS];
+
+pub struct Template<'a> {
+    service: &'a Service,
+    /// The Service's labels without the reserved ones.
+    inherited: Labels,
+    /// All labels a slice should carry.
+    labels: Labels,
+}
+
+impl<'a> Template<'a> {
+    /// Upstream: `setEndpointSliceLabels`.
+    pub fn of(service: &'a Service) -> Self {
+        let inherited: Labels = inherited(&service.labels).collect();
+        let mut labels = inherited.to_map();
+        labels.insert(names::SERVICE_NAME.into(), service.name.clone());
+        labels.insert(names::MANAGED_BY.into(), names::MANAGED_BY_SLICES.into());
+        if service.is_labelled_headless() {
+            labels.insert(names::HEADLESS.into(), Text::default());
+        }
+        Self { service, inherited, labels: labels.into_iter().collect() }
+    }
+
+    /// The slices this controller answers for, sorted by name. One that is being deleted is as
+    /// good as gone.
+    pub fn observed<'s>(&self, slices: &[&'s EndpointSlice]) -> Vec<&'s EndpointSlice> {
+        let is_ours = |slice: &&&EndpointSlice| {
+            let meta = &slice.meta;
+            meta.namespace == self.service.namespace
+                && meta.labels.has(names::SERVICE_NAME, &self.service.name)
+                && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
+                && !meta.is_deleting()
+        };
+        let mut observed: Vec<_> = slices.iter().filter(is_ours).copied().collect();
+        observed.sort_by(|a, b| a.meta.name.cmp(&b.meta.name));
+        observed
+    }
+
+    /// Upstream: `ownedBy`. A slice of an older Service of the same name has another uid.
+    pub fn owns(&self, slice: &EndpointSlice) -> bool {
+        slice.meta.owners.iter().any(|owner| {
+            owner.uid == self.service.uid
+                && owner.kind.as_ref() == "Service"
+                && owner.api_version.as_ref() == "v1"
+        })
+    }
+
+    pub fn relabel(&self, slice: &EndpointSlice) -> Relabel {
+        let is_due = !inherited(&slice.meta.labels).eq(inherited(&self.inherited));
+        Relabel { is_due, labels: self.labels.clone() }
+    }
+
+    /// A new slice without endpoints.
+    pub fn blank(&self, family: Family, ports: &PortSet) -> EndpointSlice {
+        let service = self.service;
+        let owner = OwnerRef {
+            api_version: "v1".into(),
+            kind: "Service".into(),
+            name: service.name.clone(),
+            uid: service.uid.clone(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        };
+        EndpointSlice {
+            meta: Meta {
+                namespace: service.namespace.clone(),
+                generate_name: Some(generate_name(&service.name).into()),
+                labels: self.labels.clone(),
+                owners: vec![owner],
+                ..Meta::default()
+            },
+            address_type: family.into(),
+            endpoints: Vec::new(),
+            ports: ports.as_slice().to_vec(),
+        }
+    }
+}
+
+fn inherited(labels: &Labels) -> impl Iterator<Item = (Text, Text)> {
+    labels
+        .iter()
+        .filter(|(key, _)| !RESERVED_LABELS.contains(&key.as_ref()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+}
+
+/// Upstream: `placeholderSliceCompare`, for which an absent label and an empty one are the same.
+pub fn is_same_placeholder(observed: &EndpointSlice, placeholder: &EndpointSlice) -> bool {
+    let covers = |a: &Labels, b: &Labels| {
+        a.iter().all(|(key, value)| b.get(key).map_or("", AsRef::as_ref) == value.as_ref())
+    };
+    let (a, b) = (&observed.meta.labels, &placeholder.meta.labels);
+    observed.address_type == placeholder.address_type
+        && observed.ports.is_empty()
+        && observed.endpoints.is_empty()
+        && covers(a, b)
+        && covers(b, a)
+}

@@ -1,0 +1,146 @@
+//! Subsets in canonical form: each port with exactly the addresses that offer it, ports with the
+//! same addresses together. Upstream: `RepackSubsets`.
+
+use std::collections::BTreeMap;
+
+use endpointd_model::{EndpointAddress, Subset, SubsetPort, Uid};
+
+/// When two ports of different subsets are the same port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SamePort {
+    ByValue,
+    /// Upstream compares `appProtocol` by pointer, so that ports decoded from an object never
+    /// merge if they have one. Only for telling whether an observed object is in canonical form.
+    ByOccurrence,
+}
+
+/// A port, and where it occurs if that sets it apart.
+type PortKey<'a> = (&'a SubsetPort, Option<(usize, usize)>);
+
+/// Index into the sorted addresses, and whether the address is ready.
+type AddressState = (usize, bool);
+
+/// Expands the subsets and merges them again. An address is one IP and target uid; for one port,
+/// not ready wins over ready. The result does not depend on the order of the input, but for which
+/// of two addresses with the same IP and uid lends its other fields: the first.
+pub fn repack(subsets: &[Subset], same: SamePort) -> Vec<Subset> {
+    let addresses = Addresses::of(subsets);
+    let mut ports_by_states: BTreeMap<Vec<AddressState>, Vec<PortKey>> = BTreeMap::new();
+    for (members, ports) in ports_by_members(subsets, same) {
+        let states = addresses.states(subsets, &members);
+        ports_by_states.entry(states).or_default().extend(ports);
+    }
+    let with_addresses = ports_by_states.into_iter().filter(|(states, _)| !states.is_empty());
+    let mut packed: Vec<Subset> =
+        with_addresses.map(|(states, ports)| addresses.subset(&states, ports)).collect();
+    packed.sort_by(|a, b| a.ports.cmp(&b.ports));
+    packed
+}
+
+/// Ports by the subsets that offer them. Working with whole subsets instead of their addresses is
+/// what keeps a thousand ports on a thousand pods from costing a million.
+fn ports_by_members(subsets: &[Subset], same: SamePort) -> BTreeMap<Vec<usize>, Vec<PortKey<'_>>> {
+    // Addresses without any port are kept under a port that cannot exist.
+    static NO_PORT: std::sync::LazyLock<SubsetPort> =
+        std::sync::LazyLock::new(|| SubsetPort { port: -1, ..SubsetPort::default() });
+    let mut members_by_port: BTreeMap<PortKey, Vec<usize>> = BTreeMap::new();
+    for (member, subset) in subsets.iter().enumerate() {
+        if subset.ports.is_empty() {
+            members_by_port.entry((&NO_PORT, None)).or_default().push(member);
+        }
+        for (at, port) in subset.ports.iter().enumerate() {
+            let is_apart = same == SamePort::ByOccurrence && port.app_protocol.is_some();
+            let key = (port, is_apart.then_some((member, at)));
+            let members = members_by_port.entry(key).or_default();
+            if members.last() != Some(&member) {
+                members.push(member);
+            }
+        }
+    }
+    let mut ports_by_members: BTreeMap<Vec<usize>, Vec<PortKey>> = BTreeMap::new();
+    for (port, members) in members_by_port {
+        ports_by_members.entry(members).or_default().push(port);
+    }
+    ports_by_members
+}
+
+/// All addresses of all subsets, sorted by IP text, then target uid, without repetition.
+struct Addresses<'a> {
+    sorted: Vec<&'a EndpointAddress>,
+    /// For each subset, the indexes of its ready, then its not-ready addresses.
+    indexes: Vec<Vec<AddressState>>,
+}
+
+impl<'a> Addresses<'a> {
+    fn of(subsets: &'a [Subset]) -> Self {
+        let all = subsets
+            .iter()
+            .flat_map(|subset| subset.addresses.iter().chain(&subset.not_ready_addresses));
+        let mut sorted: Vec<&EndpointAddress> = all.collect();
+        sorted.sort_by(|a, b| identity(a).cmp(&identity(b)));
+        sorted.dedup_by(|later, first| identity(later) == identity(first));
+        let index = |address: &EndpointAddress| {
+            let sought = identity(address);
+            sorted
+                .binary_search_by(|candidate| identity(candidate).cmp(&sought))
+                .expect("every address was put into the list")
+        };
+        let indexes = subsets.iter().map(|subset| {
+            let ready = subset.addresses.iter().map(|address| (index(address), true));
+            let not_ready = subset.not_ready_addresses.iter().map(|one| (index(one), false));
+            ready.chain(not_ready).collect()
+        });
+        let indexes = indexes.collect();
+        Self { sorted, indexes }
+    }
+
+    /// The addresses of some subsets together.
+    fn states(&self, subsets: &[Subset], members: &[usize]) -> Vec<AddressState> {
+        debug_assert_eq!(subsets.len(), self.indexes.len());
+        let mut states: Vec<AddressState> =
+            members.iter().flat_map(|member| &self.indexes[*member]).copied().collect();
+        // Not ready sorts first and so is the one that stays.
+        states.sort_unstable();
+        states.dedup_by_key(|(index, _)| *index);
+        states
+    }
+
+    fn subset(&self, states: &[AddressState], ports: Vec<PortKey>) -> Subset {
+        let with = |ready: bool| {
+            let these = states.iter().filter(move |(_, is_ready)| *is_ready == ready);
+            these.map(|(index, _)| self.sorted[*index].clone()).collect()
+        };
+        let real = ports.into_iter().map(|(port, _)| port).filter(|port| port.port > 0);
+        let mut ports: Vec<SubsetPort> = real.cloned().collect();
+        ports.sort_unstable();
+        Subset { addresses: with(true), not_ready_addresses: with(false), ports }
+    }
+}
+
+fn identity(address: &EndpointAddress) -> (&str, Option<&Uid>) {
+    let uid = address.target_ref.as_ref().map(|target| &target.uid);
+    (&address.ip, uid.filter(|uid| !uid.is_empty()))
+}
+
+/// Equal but for the resourceVersion of targets, which moves with every change of a pod.
+pub fn same_subsets(a: &[Subset], b: &[Subset]) -> bool {
+    let same_addresses = |a: &[EndpointAddress], b: &[EndpointAddress]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_address(a, b))
+    };
+    let same = |a: &Subset, b: &Subset| {
+        let Subset { addresses, not_ready_addresses, ports } = a;
+        ports == &b.ports
+            && same_addresses(addresses, &b.addresses)
+            && same_addresses(not_ready_addresses, &b.not_ready_addresses)
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+fn same_address(a: &EndpointAddress, b: &EndpointAddress) -> bool {
+    let EndpointAddress { ip, hostname, node_name, target_ref } = a;
+    let same_target = match (target_ref, &b.target_ref) {
+        (Some(a), Some(b)) => a.same_object(b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    same_target && (ip, hostname, node_name) == (&b.ip, &b.hostname, &b.node_name)
+}
