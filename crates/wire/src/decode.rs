@@ -1,0 +1,154 @@
+//! Reading one object. Straight from bytes into wire structs; only an object that turns out to be
+//! malformed is read a second time, to find out where and whose it is.
+
+use prost::Message;
+use prost::bytes::Bytes;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::envelope::{Encoding, TypeMeta, Unknown};
+use crate::lenient::Lenient;
+use crate::malformed::{Identity, Malformed};
+use crate::{endpoints, node, pod, service, slice};
+
+/// A model object that can be read.
+pub trait Decoded: FromWire {
+    const API_VERSION: &'static str;
+    const KIND: &'static str;
+}
+
+/// How; not for use outside.
+pub trait FromWire: Sized + From<Self::Wire> {
+    type Wire: Message + Default + DeserializeOwned;
+}
+
+macro_rules! decoded {
+    ($($api_version:literal $kind:literal: $model:ident from $wire:ty;)*) => {$(
+        impl FromWire for endpointd_model::$model {
+            type Wire = $wire;
+        }
+
+        impl Decoded for endpointd_model::$model {
+            const API_VERSION: &'static str = $api_version;
+            const KIND: &'static str = $kind;
+        }
+    )*};
+}
+
+decoded! {
+    "v1" "Service": Service from service::Service;
+    "v1" "Pod": Pod from pod::Pod;
+    "v1" "Node": Node from node::Node;
+    "v1" "Endpoints": Endpoints from endpoints::Endpoints;
+    "discovery.k8s.io/v1" "EndpointSlice": EndpointSlice from slice::EndpointSlice;
+}
+
+/// Reads the body of an answer that is one object.
+pub fn decode<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malformed> {
+    match encoding {
+        Encoding::Json => {
+            let type_meta: TypeMeta = read_json(body).map_err(|reason| unplaced::<T>(reason))?;
+            check_type::<T>(&type_meta)?;
+            from_json(body)
+        }
+        Encoding::Protobuf => from_envelope(body),
+    }
+}
+
+/// Reads a value that is already known to be of the right kind.
+pub(crate) fn from_json_value<T: Decoded>(value: &Value) -> Result<T, Malformed> {
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
+    T::Wire::deserialize(Lenient(tracked)).map(T::from).map_err(|error| Malformed {
+        identity: Identity::of(value).or_of::<T>().into(),
+        path: track.path().to_string(),
+        reason: error.to_string(),
+    })
+}
+
+pub(crate) fn from_json<T: Decoded>(bytes: &[u8]) -> Result<T, Malformed> {
+    read_json::<T::Wire>(bytes).map(T::from).map_err(|reason| explain_json::<T>(bytes, reason))
+}
+
+/// The body of an answer, or the object of a watch event.
+pub(crate) fn from_envelope<T: Decoded>(body: &Bytes) -> Result<T, Malformed> {
+    let unknown = Unknown::open(body).map_err(unplaced::<T>)?;
+    check_type::<T>(&unknown.type_meta)?;
+    from_protobuf(&unknown.raw)
+}
+
+/// A bare message, without envelope, as in lists.
+pub(crate) fn from_protobuf<T: Decoded>(raw: &[u8]) -> Result<T, Malformed> {
+    T::Wire::decode(raw).map(T::from).map_err(|error| {
+        let identity = identity_of_protobuf(raw).or_of::<T>().into();
+        Malformed { identity, path: String::new(), reason: error.to_string() }
+    })
+}
+
+pub(crate) fn read_json<W: DeserializeOwned>(bytes: &[u8]) -> Result<W, String> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    W::deserialize(Lenient(&mut deserializer))
+        .and_then(|object| deserializer.end().map(|()| object))
+        .map_err(|error| error.to_string())
+}
+
+/// Reads again, slower, what has already failed.
+fn explain_json<T: Decoded>(bytes: &[u8], reason: String) -> Malformed {
+    let mut track = serde_path_to_error::Track::new();
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
+    let path = match T::Wire::deserialize(Lenient(tracked)) {
+        Ok(_) => String::new(),
+        Err(_) => track.path().to_string(),
+    };
+    let identity = serde_json::from_slice(bytes).map(|value| Identity::of(&value));
+    Malformed { identity: identity.unwrap_or_default().or_of::<T>().into(), path, reason }
+}
+
+/// The kind is what tells a `Status` from an object; items of lists do not say theirs.
+fn check_type<T: Decoded>(found: &TypeMeta) -> Result<(), Malformed> {
+    let TypeMeta { api_version, kind } = found;
+    if kind.is_empty() || (kind == T::KIND && api_version == T::API_VERSION) {
+        return Ok(());
+    }
+    Err(unplaced::<T>(format!("the object is of another kind: `{api_version}` `{kind}`")))
+}
+
+fn unplaced<T: Decoded>(reason: String) -> Malformed {
+    Malformed { identity: Identity::default().or_of::<T>().into(), path: String::new(), reason }
+}
+
+impl Identity {
+    /// Filled in from what was asked for.
+    fn or_of<T: Decoded>(mut self) -> Self {
+        if self.kind.is_empty() {
+            self.kind = T::KIND.to_owned();
+            self.api_version = T::API_VERSION.to_owned();
+        }
+        self
+    }
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct NamedMessage {
+    #[prost(message, required, tag = "1")]
+    metadata: NameOnly,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct NameOnly {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "3")]
+    namespace: String,
+}
+
+/// Metadata comes first, so it is mostly there even when what follows cannot be read.
+fn identity_of_protobuf(raw: &[u8]) -> Identity {
+    let mut message = NamedMessage::default();
+    // What was read before the error stays.
+    let _ = message.merge(raw);
+    let NameOnly { name, namespace } = message.metadata;
+    Identity { name, namespace, ..Default::default() }
+}

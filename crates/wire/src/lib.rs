@@ -1,0 +1,32 @@
+//! Kubernetes objects on the wire: one set of partial structs that carry both `prost::Message`
+//! and `serde`, and their conversions to and from `model`. Start at [`decode`] and [`encode`].
+//!
+//! Absent, null, and empty are the same when reading, and fields we do not use are skipped. What
+//! has the wrong type is [`Malformed`], which names the object, so that one bad object never
+//! hides its neighbours. No function here performs I/O.
+
+mod any;
+mod decode;
+mod delete;
+mod encode;
+mod endpoints;
+mod envelope;
+mod int_or_string;
+mod lenient;
+mod malformed;
+mod meta;
+mod node;
+mod pairs;
+mod pod;
+mod quantity;
+mod service;
+mod slice;
+mod time;
+
+pub use any::{AnyObject, flatten};
+pub use decode::{Decoded, decode};
+pub use delete::encode_delete;
+pub use encode::{encode, to_json_value};
+pub use envelope::Encoding;
+pub use malformed::{Identity, Malformed};
+pub use prost::bytes::Bytes;

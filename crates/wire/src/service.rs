@@ -1,0 +1,128 @@
+//! Services, as far as they decide what is published.
+
+use endpointd_model as model;
+use endpointd_model::{ClusterIp, Family, Protocol, TargetPort, TopologyMode, TrafficDistribution};
+use serde::Deserialize;
+
+use crate::int_or_string::IntOrString;
+use crate::meta::{ObjectMeta, Pair, labels, text};
+use crate::time::Time;
+
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Service {
+    #[prost(message, required, tag = "1")]
+    pub metadata: ObjectMeta,
+    #[prost(message, required, tag = "2")]
+    pub spec: ServiceSpec,
+}
+
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServiceSpec {
+    #[prost(message, repeated, tag = "1")]
+    pub ports: Vec<ServicePort>,
+    #[prost(message, repeated, tag = "2")]
+    #[serde(with = "crate::pairs")]
+    pub selector: Vec<Pair>,
+    #[prost(string, tag = "3")]
+    #[serde(rename = "clusterIP")]
+    pub cluster_ip: String,
+    #[prost(string, tag = "4")]
+    #[serde(rename = "type")]
+    pub type_: String,
+    #[prost(bool, tag = "13")]
+    pub publish_not_ready_addresses: bool,
+    #[prost(string, repeated, tag = "19")]
+    pub ip_families: Vec<String>,
+    #[prost(string, optional, tag = "23")]
+    pub traffic_distribution: Option<String>,
+}
+
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ServicePort {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(string, tag = "2")]
+    pub protocol: String,
+    #[prost(int32, tag = "3")]
+    pub port: i32,
+    #[prost(message, optional, tag = "4")]
+    pub target_port: Option<IntOrString>,
+    #[prost(string, optional, tag = "6")]
+    pub app_protocol: Option<String>,
+}
+
+impl From<Service> for model::Service {
+    fn from(service: Service) -> Self {
+        let Service { metadata, spec } = service;
+        let ServiceSpec {
+            ports,
+            selector,
+            cluster_ip,
+            type_,
+            publish_not_ready_addresses,
+            ip_families,
+            traffic_distribution,
+        } = spec;
+        Self {
+            namespace: text(metadata.namespace),
+            name: text(metadata.name),
+            uid: metadata.uid.as_str().into(),
+            resource_version: text(metadata.resource_version),
+            labels: labels(metadata.labels),
+            created: metadata.creation_timestamp.and_then(Time::when),
+            is_deleting: metadata.deletion_timestamp.is_some(),
+            is_external_name: type_ == "ExternalName",
+            selector: labels(selector),
+            cluster_ip: read_cluster_ip(&cluster_ip),
+            families: ip_families.iter().filter_map(|family| read_family(family)).collect(),
+            ports: ports.into_iter().map(model::ServicePort::from).collect(),
+            publish_not_ready: publish_not_ready_addresses,
+            topology: TopologyMode::of(&labels(metadata.annotations)),
+            traffic_distribution: traffic_distribution
+                .as_deref()
+                .and_then(TrafficDistribution::parse),
+        }
+    }
+}
+
+impl From<ServicePort> for model::ServicePort {
+    fn from(port: ServicePort) -> Self {
+        let ServicePort { name, protocol, port, target_port, app_protocol } = port;
+        Self {
+            name: text(name),
+            protocol: read_protocol(&protocol),
+            app_protocol: app_protocol.map(text),
+            target: match target_port {
+                Some(target) if target.is_text() => TargetPort::Name(text(target.text)),
+                Some(target) => TargetPort::Number(target.number),
+                // The API server's default; only what never went through it lacks a target.
+                None => TargetPort::Number(port),
+            },
+        }
+    }
+}
+
+/// The API server's default for all ports is TCP.
+pub(crate) fn read_protocol(text: &str) -> Protocol {
+    if text.is_empty() { Protocol::Tcp } else { text.into() }
+}
+
+/// What is not an IP address counts as IPv4, as upstream's `IsIPv6String` makes it.
+fn read_cluster_ip(text: &str) -> ClusterIp {
+    match text {
+        "" => ClusterIp::Unset,
+        "None" => ClusterIp::Headless,
+        ip => ClusterIp::Ip(model::parse_ip(ip).map_or(Family::V4, Family::of)),
+    }
+}
+
+fn read_family(text: &str) -> Option<Family> {
+    match text {
+        "IPv4" => Some(Family::V4),
+        "IPv6" => Some(Family::V6),
+        _ => None,
+    }
+}

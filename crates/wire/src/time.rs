@@ -1,0 +1,54 @@
+//! Timestamps in whole seconds, which is all the API server keeps.
+
+use endpointd_model::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// `metav1.Time`. Protobuf writes the zero time as an empty message, and so do we: no seconds.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Time {
+    #[prost(int64, optional, tag = "1")]
+    pub seconds: Option<i64>,
+}
+
+/// 0001-01-01T00:00:00Z: the zero time of Go, and the first that its JSON can say.
+const SECONDS_MIN: i64 = -62_135_596_800;
+/// The last whole second of [`Timestamp`].
+const SECONDS_MAX: i64 = 253_402_207_200;
+
+impl Time {
+    /// Times that no clock shows are moved to the nearest that can be said.
+    pub fn timestamp(self) -> Timestamp {
+        let seconds = self.seconds.unwrap_or(SECONDS_MIN).clamp(SECONDS_MIN, SECONDS_MAX);
+        Timestamp::from_second(seconds).expect("clamped to what a timestamp can hold")
+    }
+
+    /// The zero time says that there is none.
+    pub fn when(self) -> Option<Timestamp> {
+        let seconds = self.seconds?;
+        (seconds != SECONDS_MIN).then(|| self.timestamp())
+    }
+}
+
+impl From<Timestamp> for Time {
+    fn from(at: Timestamp) -> Self {
+        let seconds = at.as_second() - i64::from(at.subsec_nanosecond() < 0);
+        Self { seconds: (seconds != SECONDS_MIN).then_some(seconds) }
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.timestamp())
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Err(de::Error::custom("empty timestamp"));
+        }
+        let at: Timestamp = text.parse().map_err(de::Error::custom)?;
+        Ok(Self::from(at))
+    }
+}
