@@ -20,6 +20,7 @@ mod slice_names;
 mod slices;
 mod subsets;
 mod trigger;
+mod world;
 mod writes;
 
 pub use changes::{PodDifference, pod_difference};
@@ -32,3 +33,4 @@ pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, Settings, SliceSnapshot,
 };
 pub use trigger::TriggerMemory;
+pub use world::{Indexed, World};

@@ -179,7 +179,7 @@ impl Collected {
     fn of(endpoints: &Endpoints, max: usize) -> Self {
         let mut collected =
             Self { endpoints_by_group: BTreeMap::new(), n_invalid: 0, n_skipped: 0 };
-        for subset in repack(&endpoints.subsets, SamePort::ByValue) {
+        for subset in repack(&endpoints.subsets, SamePort::ByOccurrence) {
             collected.add(subset, max);
         }
         collected

@@ -10,7 +10,8 @@ use endpointd_model::{EndpointAddress, Subset, SubsetPort, Uid};
 pub enum SamePort {
     ByValue,
     /// Upstream compares `appProtocol` by pointer, so that ports decoded from an object never
-    /// merge if they have one. Only for telling whether an observed object is in canonical form.
+    /// merge if they have one. What is observed must be read the same way, or a settled cluster
+    /// would be rewritten when it changes hands.
     ByOccurrence,
 }
 

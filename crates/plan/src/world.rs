@@ -1,0 +1,220 @@
+//! A whole cluster in plain maps: for files, tests, and anyone who wants plans without a daemon.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{
+    Controller, EndpointSlice, Endpoints, Key, Node, Object, Pod, Resource, Service, Target, Text,
+    Timestamp, Uid, Write, names,
+};
+
+use crate::{
+    EndpointsSnapshot, Memory, MirrorSnapshot, NodeState, Plan, PodOnNode, Settings, SliceSnapshot,
+    Topology, endpoints, mirror, slices,
+};
+
+/// The objects the three controllers look at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct World {
+    pub services: BTreeMap<Key, Service>,
+    pub pods: BTreeMap<Key, Pod>,
+    pub nodes: BTreeMap<Text, Node>,
+    pub endpoints: BTreeMap<Key, Endpoints>,
+    pub slices: BTreeMap<Key, EndpointSlice>,
+    /// Writes applied so far; the source of resourceVersions.
+    n_applied: u64,
+}
+
+/// A world with its lookups, for planning many keys.
+pub struct Indexed<'a> {
+    world: &'a World,
+    topology: Topology,
+    /// By namespace, label key, and label value.
+    pods_by_label: BTreeMap<(&'a str, &'a str, &'a str), Vec<&'a Pod>>,
+    /// By namespace and the value of the service-name label.
+    slices_by_service: BTreeMap<(&'a str, &'a str), Vec<&'a EndpointSlice>>,
+}
+
+impl World {
+    pub fn index(&self) -> Indexed<'_> {
+        let mut indexed = Indexed {
+            world: self,
+            topology: Topology::default(),
+            pods_by_label: BTreeMap::new(),
+            slices_by_service: BTreeMap::new(),
+        };
+        if !self.nodes.is_empty() {
+            indexed.topology = Topology::of(self.nodes.values());
+        }
+        for pod in self.pods.values() {
+            for (key, value) in pod.labels.iter() {
+                let place = (pod.namespace.as_ref(), key.as_ref(), value.as_ref());
+                indexed.pods_by_label.entry(place).or_default().push(pod);
+            }
+        }
+        for slice in self.slices.values() {
+            if let Some(service) = slice.meta.labels.get(names::SERVICE_NAME) {
+                let place = (slice.meta.namespace.as_ref(), service.as_ref());
+                indexed.slices_by_service.entry(place).or_default().push(slice);
+            }
+        }
+        indexed
+    }
+
+    /// Plans one key with a world this small that an index does not pay.
+    pub fn plan(
+        &self,
+        controller: Controller,
+        key: &Key,
+        memory: &Memory,
+        settings: &Settings,
+    ) -> Plan {
+        self.index().plan(controller, key, memory, settings)
+    }
+
+    /// Does what an API server does with a write that nothing speaks against: a new object gets a
+    /// uid, a change a new resourceVersion, and a finalizer holds what is deleted.
+    pub fn apply(&mut self, write: &Write) {
+        self.n_applied += 1;
+        let version: Text = format!("{}", 900_000 + self.n_applied).into();
+        match write {
+            Write::Create(object) | Write::Update(object) => self.store(object.clone(), version),
+            Write::Delete(target) => self.delete(target, version),
+        }
+    }
+
+    fn store(&mut self, object: Object, version: Text) {
+        match object {
+            Object::Slice(mut slice) => {
+                stamp(&mut slice.meta, version);
+                self.slices.insert(slice.meta.key(), slice);
+            }
+            Object::Endpoints(mut endpoints) => {
+                stamp(&mut endpoints.meta, version);
+                self.endpoints.insert(endpoints.meta.key(), endpoints);
+            }
+        }
+    }
+
+    fn delete(&mut self, target: &Target, version: Text) {
+        let meta = match target.resource {
+            Resource::Slices => self.slices.get_mut(&target.key).map(|slice| &mut slice.meta),
+            Resource::Endpoints => {
+                self.endpoints.get_mut(&target.key).map(|endpoints| &mut endpoints.meta)
+            }
+        };
+        match meta {
+            Some(meta) if !meta.finalizers.is_empty() => {
+                meta.deleted = Some(Timestamp::UNIX_EPOCH);
+                meta.resource_version = version;
+            }
+            Some(_) | None => match target.resource {
+                Resource::Slices => drop(self.slices.remove(&target.key)),
+                Resource::Endpoints => drop(self.endpoints.remove(&target.key)),
+            },
+        }
+    }
+}
+
+fn stamp(meta: &mut endpointd_model::Meta, version: Text) {
+    meta.resource_version = version;
+    if meta.uid.is_empty() {
+        meta.uid = Uid::from(format!("uid-{}", meta.name).as_str());
+    }
+}
+
+impl<'a> Indexed<'a> {
+    /// What a controller visits when it starts: every Service and Endpoints it may have to do
+    /// with. Leader election locks are nobody's leftovers.
+    pub fn keys(&self, controller: Controller) -> BTreeSet<Key> {
+        let services = self.world.services.keys();
+        let is_lock = |one: &Endpoints| one.meta.annotations.contains_key(names::LEADER);
+        let endpoints = self.world.endpoints.iter();
+        match controller {
+            Controller::Slices => services.cloned().collect(),
+            Controller::Endpoints => {
+                let leftovers = endpoints.filter(|(_, one)| !is_lock(one)).map(|(key, _)| key);
+                services.chain(leftovers).cloned().collect()
+            }
+            Controller::Mirror => {
+                let mirrored = self.world.slices.values().filter_map(mirrored_key);
+                endpoints.map(|(key, _)| key.clone()).chain(mirrored).collect()
+            }
+        }
+    }
+
+    pub fn plan(
+        &self,
+        controller: Controller,
+        key: &Key,
+        memory: &Memory,
+        settings: &Settings,
+    ) -> Plan {
+        let service = self.world.services.get(key);
+        match controller {
+            Controller::Slices => {
+                let pods = self.matching_pods(service);
+                let on_node = |pod| PodOnNode { pod, node: self.node_of(pod) };
+                let snapshot = SliceSnapshot {
+                    service,
+                    pods: pods.into_iter().map(on_node).collect(),
+                    topology: &self.topology,
+                    slices: self.slices_near(key),
+                    memory,
+                };
+                slices(&snapshot, settings)
+            }
+            Controller::Endpoints => endpoints(&EndpointsSnapshot {
+                service,
+                pods: self.matching_pods(service),
+                endpoints: self.world.endpoints.get(key),
+                memory,
+            }),
+            Controller::Mirror => {
+                let snapshot = MirrorSnapshot {
+                    key: key.clone(),
+                    endpoints: self.world.endpoints.get(key),
+                    service,
+                    slices: self.slices_near(key),
+                };
+                mirror(&snapshot, settings)
+            }
+        }
+    }
+
+    /// Through the rarest pair of the selector: few pods have it, whatever the others match.
+    fn matching_pods(&self, service: Option<&Service>) -> Vec<&'a Pod> {
+        let Some(service) = service else { return Vec::new() };
+        let candidates = service.selector.iter().map(|(key, value)| {
+            let place = (service.namespace.as_ref(), key.as_ref(), value.as_ref());
+            self.pods_by_label.get(&place).map_or(&[][..], Vec::as_slice)
+        });
+        let fewest = candidates.min_by_key(|pods| pods.len()).unwrap_or_default();
+        fewest.iter().copied().filter(|pod| service.selector.selects(&pod.labels)).collect()
+    }
+
+    fn node_of(&self, pod: &Pod) -> NodeState {
+        let node = pod.node_name.as_ref().and_then(|name| self.world.nodes.get(name));
+        node.map_or(NodeState::Gone, |node| NodeState::Known { zone: node.zone.clone() })
+    }
+
+    /// The slices labelled for the key, and those whose names could be in the way of new ones.
+    fn slices_near(&self, key: &Key) -> Vec<&'a EndpointSlice> {
+        let place = (key.namespace.as_ref(), key.name.as_ref());
+        let labelled = self.slices_by_service.get(&place).into_iter().flatten().copied();
+        let has_prefix =
+            |one: &Key| one.namespace == key.namespace && one.name.starts_with(key.name.as_ref());
+        let in_the_way = self.world.slices.range(key..).take_while(|(one, _)| has_prefix(one));
+        let unlabelled = in_the_way
+            .map(|(_, slice)| slice)
+            .filter(|slice| !slice.meta.labels.has(names::SERVICE_NAME, &key.name));
+        labelled.chain(unlabelled).collect()
+    }
+}
+
+fn mirrored_key(slice: &EndpointSlice) -> Option<Key> {
+    let labels = &slice.meta.labels;
+    let name = labels.get(names::SERVICE_NAME)?;
+    labels
+        .has(names::MANAGED_BY, names::MANAGED_BY_MIRROR)
+        .then(|| Key { namespace: slice.meta.namespace.clone(), name: name.clone() })
+}
