@@ -48,7 +48,7 @@ decoded! {
 pub fn decode<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malformed> {
     match encoding {
         Encoding::Json => {
-            let type_meta: TypeMeta = read_json(body).map_err(|reason| unplaced::<T>(reason))?;
+            let type_meta: TypeMeta = read_json(body).map_err(unplaced::<T>)?;
             check_type::<T>(&type_meta)?;
             from_json(body)
         }
@@ -108,14 +108,19 @@ fn explain_json<T: Decoded>(bytes: &[u8], reason: String) -> Malformed {
 
 /// The kind is what tells a `Status` from an object; items of lists do not say theirs.
 fn check_type<T: Decoded>(found: &TypeMeta) -> Result<(), Malformed> {
-    let TypeMeta { api_version, kind } = found;
-    if kind.is_empty() || (kind == T::KIND && api_version == T::API_VERSION) {
+    check_kind::<T>(found, &found.kind)
+}
+
+/// `kind` is the found one, without what a list adds to it.
+pub(crate) fn check_kind<T: Decoded>(found: &TypeMeta, kind: &str) -> Result<(), Malformed> {
+    if found.kind.is_empty() || (kind == T::KIND && found.api_version == T::API_VERSION) {
         return Ok(());
     }
+    let TypeMeta { api_version, kind } = found;
     Err(unplaced::<T>(format!("the object is of another kind: `{api_version}` `{kind}`")))
 }
 
-fn unplaced<T: Decoded>(reason: String) -> Malformed {
+pub(crate) fn unplaced<T: Decoded>(reason: String) -> Malformed {
     Malformed { identity: Identity::default().or_of::<T>().into(), path: String::new(), reason }
 }
 

@@ -65,6 +65,10 @@ impl Unknown {
         }
         Ok(unknown)
     }
+
+    pub(crate) fn read<W: Message + Default>(self) -> Result<W, String> {
+        W::decode(self.raw).map_err(|error| error.to_string())
+    }
 }
 
 /// Wraps a message for the API server.

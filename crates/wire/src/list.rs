@@ -1,0 +1,107 @@
+//! Reading a list. Items are found first and read one by one, straight into the model: a bad item
+//! does not take the others with it, and the wire structs of a large list never exist all at once.
+
+use endpointd_model::Text;
+use prost::Message;
+use prost::bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::decode::{Decoded, check_kind, from_json, from_protobuf, read_json, unplaced};
+use crate::envelope::{Encoding, TypeMeta, Unknown};
+use crate::malformed::Malformed;
+use crate::meta::{some_text, text};
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// Of the whole list: where a watch continues.
+    pub resource_version: Text,
+    /// Asks for the next page; absent on the last.
+    pub continue_token: Option<Text>,
+    pub items: Vec<T>,
+    pub malformed: Vec<Malformed>,
+}
+
+/// `metav1.ListMeta`.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ListMeta {
+    #[prost(string, tag = "2")]
+    resource_version: String,
+    #[prost(string, tag = "3")]
+    #[serde(rename = "continue")]
+    continue_: String,
+}
+
+/// Any list of ours: metadata and items have the same tags in all of them.
+#[derive(Clone, PartialEq, prost::Message)]
+struct RawList {
+    #[prost(message, required, tag = "1")]
+    metadata: ListMeta,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    items: Vec<Bytes>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawJsonList<'a> {
+    api_version: Option<String>,
+    kind: Option<String>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+/// Reads the body of an answer that is a list of `T`.
+pub fn decode_list<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<Page<T>, Malformed> {
+    match encoding {
+        Encoding::Json => json_list(body),
+        Encoding::Protobuf => protobuf_list(body),
+    }
+}
+
+fn json_list<T: Decoded>(body: &[u8]) -> Result<Page<T>, Malformed> {
+    let RawJsonList { api_version, kind, metadata, items } =
+        serde_json::from_slice(body).map_err(|error| unplaced::<T>(error.to_string()))?;
+    check_list::<T>(&TypeMeta {
+        api_version: api_version.unwrap_or_default(),
+        kind: kind.unwrap_or_default(),
+    })?;
+    let metadata = match metadata {
+        Some(raw) => read_json(raw.get().as_bytes()).map_err(unplaced::<T>)?,
+        None => ListMeta::default(),
+    };
+    let items = items.unwrap_or_default();
+    Ok(page(metadata, items.into_iter().map(|item| from_json(item.get().as_bytes()))))
+}
+
+fn protobuf_list<T: Decoded>(body: &Bytes) -> Result<Page<T>, Malformed> {
+    let Unknown { type_meta, raw, .. } = Unknown::open(body).map_err(unplaced::<T>)?;
+    check_list::<T>(&type_meta)?;
+    let list = RawList::decode(raw).map_err(|error| unplaced::<T>(error.to_string()))?;
+    Ok(page(list.metadata, list.items.iter().map(|item| from_protobuf(item))))
+}
+
+fn check_list<T: Decoded>(found: &TypeMeta) -> Result<(), Malformed> {
+    check_kind::<T>(found, found.kind.strip_suffix("List").unwrap_or_default())
+}
+
+fn page<T>(metadata: ListMeta, read: impl Iterator<Item = Result<T, Malformed>>) -> Page<T> {
+    let ListMeta { resource_version, continue_ } = metadata;
+    let mut items = Vec::with_capacity(read.size_hint().0);
+    let mut malformed = Vec::new();
+    for item in read {
+        match item {
+            Ok(item) => items.push(item),
+            Err(error) => malformed.push(error),
+        }
+    }
+    Page {
+        resource_version: text(resource_version),
+        continue_token: some_text(continue_),
+        items,
+        malformed,
+    }
+}
