@@ -19,6 +19,7 @@ mod port_set;
 mod slice_names;
 mod slices;
 mod subsets;
+mod text;
 mod trigger;
 mod world;
 mod writes;

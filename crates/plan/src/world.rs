@@ -149,35 +149,44 @@ impl<'a> Indexed<'a> {
         memory: &Memory,
         settings: &Settings,
     ) -> Plan {
-        let service = self.world.services.get(key);
         match controller {
-            Controller::Slices => {
-                let pods = self.matching_pods(service);
-                let on_node = |pod| PodOnNode { pod, node: self.node_of(pod) };
-                let snapshot = SliceSnapshot {
-                    service,
-                    pods: pods.into_iter().map(on_node).collect(),
-                    topology: &self.topology,
-                    slices: self.slices_near(key),
-                    memory,
-                };
-                slices(&snapshot, settings)
-            }
-            Controller::Endpoints => endpoints(&EndpointsSnapshot {
-                service,
-                pods: self.matching_pods(service),
-                endpoints: self.world.endpoints.get(key),
-                memory,
-            }),
-            Controller::Mirror => {
-                let snapshot = MirrorSnapshot {
-                    key: key.clone(),
-                    endpoints: self.world.endpoints.get(key),
-                    service,
-                    slices: self.slices_near(key),
-                };
-                mirror(&snapshot, settings)
-            }
+            Controller::Slices => slices(&self.slice_snapshot(key, memory), settings),
+            Controller::Endpoints => endpoints(&self.endpoints_snapshot(key, memory)),
+            Controller::Mirror => mirror(&self.mirror_snapshot(key), settings),
+        }
+    }
+
+    pub fn slice_snapshot<'s>(&'s self, key: &Key, memory: &'s Memory) -> SliceSnapshot<'s> {
+        let service = self.world.services.get(key);
+        let pods = self.matching_pods(service).into_iter();
+        SliceSnapshot {
+            service,
+            pods: pods.map(|pod| PodOnNode { pod, node: self.node_of(pod) }).collect(),
+            topology: &self.topology,
+            slices: self.slices_near(key),
+            memory,
+        }
+    }
+
+    pub fn endpoints_snapshot<'s>(&self, key: &Key, memory: &'s Memory) -> EndpointsSnapshot<'s>
+    where
+        'a: 's,
+    {
+        let service = self.world.services.get(key);
+        EndpointsSnapshot {
+            service,
+            pods: self.matching_pods(service),
+            endpoints: self.world.endpoints.get(key),
+            memory,
+        }
+    }
+
+    pub fn mirror_snapshot(&self, key: &Key) -> MirrorSnapshot<'a> {
+        MirrorSnapshot {
+            key: key.clone(),
+            endpoints: self.world.endpoints.get(key),
+            service: self.world.services.get(key),
+            slices: self.slices_near(key),
         }
     }
 

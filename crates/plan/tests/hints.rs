@@ -1,0 +1,225 @@
+//! Hints by topology annotation and by traffic distribution.
+
+mod fixture;
+
+use endpointd_plan::{Topology, is_overloaded};
+use expect_test::expect;
+use fixture::{Scene, slices};
+
+/// Pods as `zone x count`, each on a node of its zone; zones have the CPUs given.
+fn world(service: &str, pods: &[(&str, usize)], cores: &[(&str, u32)]) -> Scene {
+    let mut text = format!("service web port=80 {service}");
+    for (zone, cores) in cores {
+        text += &format!("; node n-{zone} {zone} cpu={cores}");
+    }
+    let mut n = 0;
+    for (zone, count) in pods {
+        for _ in 0..*count {
+            n += 1;
+            text += &format!("; pod web-{n} 10.0.0.{n} ready on=n-{zone}");
+        }
+    }
+    slices(&text)
+}
+
+const EVEN: &[(&str, u32)] = &[("za", 4), ("zb", 4)];
+
+#[test]
+fn endpoints_are_spread_in_proportion_to_cpu() {
+    world("auto", &[("za", 4)], EVEN).check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.1 ready on=n-za in=za for=zb
+          10.0.0.2 ready on=n-za in=za for=zb
+          10.0.0.3 ready on=n-za in=za for=za
+          10.0.0.4 ready on=n-za in=za for=za
+        Normal TopologyAwareHintsEnabled: Topology Aware Hints has been enabled, addressType: IPv4"#]]);
+}
+
+#[test]
+fn hints_that_are_good_enough_stay() {
+    world("auto", &[("za", 6), ("zb", 6)], EVEN)
+        .max(6)
+        .settle()
+        .then("pod web-x 10.0.0.99 ready on=n-za")
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.99 ready on=n-za in=za for=za"#]]);
+}
+
+#[test]
+fn unready_endpoints_get_no_hints() {
+    world("auto", &[("za", 2), ("zb", 2)], EVEN)
+        .then("pod web-9 10.0.0.9 unready on=n-za")
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za for=za
+              10.0.0.2 ready on=n-za in=za for=za
+              10.0.0.3 ready on=n-zb in=zb for=zb
+              10.0.0.4 ready on=n-zb in=zb for=zb
+              10.0.0.9 not-ready on=n-za in=za
+            Normal TopologyAwareHintsEnabled: Topology Aware Hints has been enabled, addressType: IPv4"#]]);
+}
+
+#[test]
+fn it_refuses_with_upstreams_words() {
+    let notice = |scene: Scene| -> Vec<String> {
+        scene.plan().notices.into_iter().map(|notice| notice.message).collect()
+    };
+    let few = world("auto", &[("za", 1)], EVEN);
+    let one_zone = world("auto", &[("za", 3)], &[("za", 4)]);
+    let overload = world("auto", &[("za", 3)], &[("za", 100), ("zb", 1), ("zc", 1)]);
+    let no_node = slices("service web port=80 auto");
+    let no_zone = world("auto", &[("za", 2), ("zb", 1)], EVEN)
+        .then("node odd unready; pod web-9 10.0.0.9 ready on=odd");
+    let all: Vec<String> =
+        [few, one_zone, overload, no_node, no_zone].into_iter().flat_map(notice).collect();
+    expect![[r#"
+        Insufficient number of endpoints (1 endpoints, 2 zones), addressType: IPv4
+        Insufficient Node information: allocatable CPU or zone not specified on one or more nodes, addressType: IPv4
+        Unable to allocate minimum required endpoints to each zone without exceeding overload threshold (3 endpoints, 3 zones), addressType: IPv4
+        Nodes only ready in one zone, addressType: IPv4
+        One or more endpoints do not have a zone specified, addressType: IPv4"#]].assert_eq(&all.join("\n"));
+}
+
+#[test]
+fn a_node_without_zone_or_cpu_makes_the_nodes_insufficient() {
+    for node in ["node odd", "node odd za cpu=0"] {
+        let scene = world("auto", &[("za", 2), ("zb", 2)], EVEN).then(node);
+        assert_eq!(Topology::of(scene.world.nodes.values()), Topology::Insufficient, "{node}");
+    }
+    for node in ["node odd unready", "node odd control-plane"] {
+        let scene = world("auto", &[("za", 2), ("zb", 2)], EVEN).then(node);
+        assert_ne!(Topology::of(scene.world.nodes.values()), Topology::Insufficient, "{node}");
+    }
+}
+
+#[test]
+fn refusing_removes_hints_and_is_said_once() {
+    world("auto", &[("za", 2), ("zb", 2)], EVEN)
+        .settle()
+        .then("node n-zb zb cpu=4 unready")
+        .check(expect![[r#"
+            update endpointslices web-2smwnc6jlm IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za
+              10.0.0.2 ready on=n-za in=za
+              10.0.0.3 ready on=n-zb in=zb
+              10.0.0.4 ready on=n-zb in=zb
+            Warning TopologyAwareHintsDisabled: Insufficient Node information: allocatable CPU or zone not specified on one or more nodes, addressType: IPv4"#]])
+        .then("pod web-1 10.0.0.1 unready on=n-za")
+        .check(expect![[r#"
+            update endpointslices web-2smwnc6jlm IPv4 80/TCP
+              10.0.0.1 not-ready on=n-za in=za
+              10.0.0.2 ready on=n-za in=za
+              10.0.0.3 ready on=n-zb in=zb
+              10.0.0.4 ready on=n-zb in=zb"#]]);
+}
+
+#[test]
+fn turning_the_annotation_off_removes_hints_and_is_said() {
+    world("auto", &[("za", 2), ("zb", 2)], EVEN)
+        .settle()
+        .then("service web port=80")
+        .check(expect![[r#"
+            update endpointslices web-2smwnc6jlm IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za
+              10.0.0.2 ready on=n-za in=za
+              10.0.0.3 ready on=n-zb in=zb
+              10.0.0.4 ready on=n-zb in=zb
+            Warning TopologyAwareHintsDisabled: Topology Aware Hints has been disabled, addressType: IPv4"#]]);
+}
+
+#[test]
+fn a_zone_without_usable_nodes_is_hinted_and_comes_to_rest() {
+    world("auto", &[("za", 3), ("zb", 3)], EVEN)
+        .then("node n-zc zc unready; pod web-9 10.0.0.9 ready on=n-zc")
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za for=za
+              10.0.0.2 ready on=n-za in=za for=za
+              10.0.0.3 ready on=n-za in=za for=za
+              10.0.0.4 ready on=n-zb in=zb for=zb
+              10.0.0.5 ready on=n-zb in=zb for=zb
+              10.0.0.6 ready on=n-zb in=zb for=zb
+              10.0.0.9 ready on=n-zc in=zc for=zc
+            Normal TopologyAwareHintsEnabled: Topology Aware Hints has been enabled, addressType: IPv4"#]]);
+}
+
+#[test]
+fn a_service_below_a_zones_minimum_is_overloaded() {
+    let mut scene = world("auto", &[("za", 3), ("zb", 3)], EVEN);
+    scene.apply();
+    let topology = |scene: &Scene| Topology::of(scene.world.nodes.values());
+    assert!(!is_overloaded(&scene.memory.hints, &topology(&scene)));
+    scene = scene.then("node n-za za cpu=40");
+    assert!(is_overloaded(&scene.memory.hints, &topology(&scene)));
+    scene = scene.then("gone node n-za");
+    assert!(is_overloaded(&scene.memory.hints, &topology(&scene)), "no ratios at all");
+}
+
+#[test]
+fn traffic_distribution_hints_for_the_own_zone_or_node() {
+    for (prefer, expected) in [
+        (
+            "PreferClose",
+            expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za for=za
+              10.0.0.2 ready on=n-zb in=zb for=zb
+              10.0.0.8 ready on=bare
+              10.0.0.9 not-ready on=n-za in=za"#]],
+        ),
+        (
+            "PreferSameZone",
+            expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za for=za
+              10.0.0.2 ready on=n-zb in=zb for=zb
+              10.0.0.8 ready on=bare
+              10.0.0.9 not-ready on=n-za in=za"#]],
+        ),
+        (
+            "PreferSameNode",
+            expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za for=za,n-za
+              10.0.0.2 ready on=n-zb in=zb for=zb,n-zb
+              10.0.0.8 ready on=bare for=bare
+              10.0.0.9 not-ready on=n-za in=za"#]],
+        ),
+        (
+            "Nonsense",
+            expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za
+              10.0.0.2 ready on=n-zb in=zb
+              10.0.0.8 ready on=bare
+              10.0.0.9 not-ready on=n-za in=za"#]],
+        ),
+    ] {
+        world(&format!("prefer={prefer}"), &[("za", 1), ("zb", 1)], EVEN)
+            .then("node bare; pod web-8 10.0.0.8 ready on=bare; pod web-9 10.0.0.9 unready on=n-za")
+            .check(expected);
+    }
+}
+
+#[test]
+fn the_annotation_wins_over_traffic_distribution() {
+    world("auto prefer=PreferSameNode", &[("za", 1), ("zb", 1)], EVEN).check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.1 ready on=n-za in=za for=za
+          10.0.0.2 ready on=n-zb in=zb for=zb
+        Normal TopologyAwareHintsEnabled: Topology Aware Hints has been enabled, addressType: IPv4"#]]);
+}
+
+#[test]
+fn a_change_of_distribution_rewrites_only_what_is_wrong() {
+    world("prefer=PreferSameNode", &[("za", 1), ("zb", 1)], EVEN)
+        .settle()
+        .then("service web port=80 prefer=PreferClose")
+        .check(expect![[r#"
+            update endpointslices web-2smwnc6jlm IPv4 80/TCP
+              10.0.0.1 ready on=n-za in=za for=za
+              10.0.0.2 ready on=n-zb in=zb for=zb"#]])
+        .then("service web port=80 prefer=PreferSameZone")
+        .check(expect![[""]]);
+}

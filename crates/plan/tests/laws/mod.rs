@@ -1,0 +1,216 @@
+//! The laws every plan keeps.
+
+use std::collections::BTreeMap;
+
+use endpointd_model::{
+    Controller, EndpointSlice, Family, Object, Pod, PodIp, Service, Text, TopologyMode, Write,
+    names, refused_by_api_server,
+};
+use endpointd_plan::{Memory, Plan, World, endpoints, mirror, slices};
+
+use crate::worlds::{Case, key};
+
+/// All laws at once: building worlds costs more than checking them.
+pub fn check(case: &Case, controller: Controller) {
+    let plan = planned(case, controller, &case.world, &Memory::default());
+    order_of_input_does_not_matter(case, controller, &plan);
+    writes_are_guarded(&plan);
+    only_ours_is_touched(&case.world, controller, &plan);
+    no_slice_grows_over_its_maximum(case, controller, &plan);
+    let after = applied(&case.world, &plan.writes);
+    nothing_is_left_to_do(case, controller, &after, &plan);
+    if controller == Controller::Slices {
+        every_eligible_pod_is_published_once(&after);
+    }
+    every_prefix_leads_to_the_same_place(case, controller, &plan, &after);
+}
+
+fn planned(case: &Case, controller: Controller, world: &World, memory: &Memory) -> Plan {
+    world.plan(controller, &key(), memory, &case.settings)
+}
+
+fn applied(world: &World, writes: &[Write]) -> World {
+    let mut world = world.clone();
+    writes.iter().for_each(|write| world.apply(write));
+    world
+}
+
+fn order_of_input_does_not_matter(case: &Case, controller: Controller, plan: &Plan) {
+    let index = case.world.index();
+    let memory = Memory::default();
+    let shuffled = match controller {
+        Controller::Slices => {
+            let mut snapshot = index.slice_snapshot(&key(), &memory);
+            snapshot.pods.reverse();
+            let n = snapshot.slices.len();
+            snapshot.slices.rotate_left(n / 2);
+            slices(&snapshot, &case.settings)
+        }
+        Controller::Endpoints => {
+            let mut snapshot = index.endpoints_snapshot(&key(), &memory);
+            snapshot.pods.reverse();
+            endpoints(&snapshot)
+        }
+        Controller::Mirror => {
+            let mut snapshot = index.mirror_snapshot(&key());
+            snapshot.slices.reverse();
+            mirror(&snapshot, &case.settings)
+        }
+    };
+    assert_eq!(&shuffled, plan, "the order of the input shows");
+}
+
+fn writes_are_guarded(plan: &Plan) {
+    for write in &plan.writes {
+        match write {
+            Write::Create(object) => assert!(object.meta().uid.is_empty()),
+            Write::Update(object) => assert!(!object.meta().resource_version.is_empty(), "{plan}"),
+            Write::Delete(target) => {
+                assert!(!target.uid.is_empty() && !target.resource_version.is_empty(), "{plan}");
+            }
+        }
+    }
+}
+
+fn manager(controller: Controller) -> &'static str {
+    match controller {
+        Controller::Slices => names::MANAGED_BY_SLICES,
+        Controller::Mirror => names::MANAGED_BY_MIRROR,
+        Controller::Endpoints => "",
+    }
+}
+
+fn only_ours_is_touched(world: &World, controller: Controller, plan: &Plan) {
+    for write in &plan.writes {
+        assert_eq!(write.key().namespace.as_ref(), "ns");
+        let observed = world.slices.get(&write.key());
+        match (controller, write) {
+            (Controller::Endpoints, _) => assert_eq!(write.key(), key()),
+            (_, Write::Create(_)) => assert!(observed.is_none(), "the name is taken:\n{plan}"),
+            (_, Write::Update(_) | Write::Delete(_)) => {
+                let meta = &observed.expect("an observed slice").meta;
+                assert!(meta.labels.has(names::MANAGED_BY, manager(controller)), "{plan}");
+                assert!(meta.labels.has(names::SERVICE_NAME, "web"), "{plan}");
+                assert!(!meta.is_deleting(), "{plan}");
+            }
+        }
+    }
+}
+
+fn no_slice_grows_over_its_maximum(case: &Case, controller: Controller, plan: &Plan) {
+    let max = match controller {
+        Controller::Slices => case.settings.endpoints_per_slice_max,
+        Controller::Mirror => case.settings.mirrored_per_subset_max,
+        Controller::Endpoints => return,
+    };
+    for object in plan.writes.iter().filter_map(Write::object) {
+        let Object::Slice(slice) = object else { panic!("a slice controller writes slices") };
+        let observed = case.world.slices.get(&slice.meta.key());
+        let was = observed.map_or(0, |observed| observed.endpoints.len());
+        assert!(slice.endpoints.len() <= max.max(was), "{plan}");
+    }
+}
+
+fn nothing_is_left_to_do(case: &Case, controller: Controller, after: &World, plan: &Plan) {
+    for memory in [&plan.memory, &Memory::default()] {
+        let again = planned(case, controller, after, memory);
+        assert!(again.is_empty(), "not at rest. First:\n{plan}\nThen:\n{again}");
+    }
+    let told_again = planned(case, controller, after, &plan.memory).notices;
+    let repeats = told_again.iter().filter(|notice| notice.reason.as_str().starts_with("Topology"));
+    assert_eq!(repeats.count(), 0, "hint events are for transitions: {told_again:?}");
+}
+
+/// An independent, slow, obvious account of what must be there.
+fn every_eligible_pod_is_published_once(after: &World) {
+    let Some(service) = after.services.get(&key()) else { return };
+    if service.is_external_name || service.selector.is_empty() || service.is_deleting {
+        return;
+    }
+    for family in [Family::V4, Family::V6] {
+        let ours: Vec<&EndpointSlice> =
+            after.slices.values().filter(|s| is_live(s, family)).collect();
+        let wanted = families(service).contains(&family);
+        assert_eq!(wanted, !ours.is_empty(), "a slice for each family, and no other");
+        let mut n_by_pod: BTreeMap<&Text, usize> = BTreeMap::new();
+        for target in ours.iter().flat_map(|s| &s.endpoints).filter_map(|e| e.target_ref.as_ref()) {
+            *n_by_pod.entry(&target.name).or_default() += 1;
+        }
+        for pod in after.pods.values() {
+            let expected = wanted && is_published(after, service, pod, family);
+            let found = n_by_pod.remove(&pod.name).unwrap_or(0);
+            assert_eq!(found, usize::from(expected), "{} in {family}", pod.name);
+        }
+        assert!(n_by_pod.is_empty(), "pods that do not exist: {n_by_pod:?}");
+    }
+}
+
+fn is_live(slice: &EndpointSlice, family: Family) -> bool {
+    slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
+        && slice.meta.labels.has(names::SERVICE_NAME, "web")
+        && !slice.meta.is_deleting()
+        && slice.address_type == family.into()
+}
+
+fn families(service: &Service) -> Vec<Family> {
+    match (service.families.is_empty(), service.cluster_ip) {
+        (false, _) => service.families.clone(),
+        (true, endpointd_model::ClusterIp::Ip(family)) => vec![family],
+        (true, _) => vec![Family::V4, Family::V6],
+    }
+}
+
+fn is_published(world: &World, service: &Service, pod: &Pod, family: Family) -> bool {
+    let has_address = pod.ips.all.iter().any(|ip| match ip {
+        PodIp::Ip(ip) => Family::of(*ip) == family && refused_by_api_server(*ip).is_none(),
+        PodIp::Garbage(_) => false,
+    });
+    let has_node = pod.node_name.as_ref().is_some_and(|name| world.nodes.contains_key(name));
+    service.selector.selects(&pod.labels)
+        && pod.phase == endpointd_model::Phase::Live
+        && has_address
+        && (has_node || service.publish_not_ready)
+}
+
+/// Whatever part of a plan gets through, planning again ends where the whole plan does.
+fn every_prefix_leads_to_the_same_place(
+    case: &Case,
+    controller: Controller,
+    plan: &Plan,
+    after: &World,
+) {
+    let goal = published(after);
+    for n in 0..plan.writes.len() {
+        let partly = applied(&case.world, &plan.writes[..n]);
+        let rest = planned(case, controller, &partly, &Memory::default());
+        let end = applied(&partly, &rest.writes);
+        assert_eq!(published(&end), goal, "after {n} writes of:\n{plan}\nthen:\n{rest}");
+        let again = planned(case, controller, &end, &Memory::default());
+        assert!(again.is_empty(), "after {n} writes of:\n{plan}\nnot at rest:\n{again}");
+    }
+}
+
+/// What readers can see, wherever it is written. Hints by topology depend on where endpoints lie,
+/// and a Service being deleted keeps what happens to have room.
+fn published(world: &World) -> Vec<String> {
+    let service = world.services.get(&key());
+    let has_free_hints = service.is_some_and(|one| one.topology == TopologyMode::Auto);
+    if service.is_some_and(|one| one.is_deleting)
+        || world.endpoints.values().any(|one| one.meta.is_deleting())
+    {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    for slice in world.slices.values().filter(|slice| !slice.meta.is_deleting()) {
+        for endpoint in &slice.endpoints {
+            let mut endpoint = endpoint.clone();
+            if has_free_hints {
+                endpoint.hints = None;
+            }
+            lines.push(format!("{} {:?} {endpoint:?}", slice.address_type, slice.ports));
+        }
+    }
+    lines.sort_unstable();
+    lines.extend(world.endpoints.values().map(|one| format!("{:?}", one.subsets)));
+    lines
+}

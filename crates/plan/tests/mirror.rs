@@ -1,0 +1,227 @@
+//! The rules of the mirroring controller, one by one.
+
+mod fixture;
+
+use endpointd_model::{Timestamp, names};
+use expect_test::expect;
+use fixture::{Scene, mirror};
+
+fn mirrored() -> Scene {
+    mirror("service web manual port=80; endpoints web ready=10.0.0.1,10.0.0.2 port=http:8080")
+        .settle()
+}
+
+#[test]
+fn hand_written_endpoints_are_mirrored() {
+    mirror(
+        "service web manual port=80
+         endpoints web ready=10.0.0.2,fd00::1 unready=10.0.0.1 port=http:8080 port=dns:53/UDP",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 dns:53/UDP,http:8080/TCP
+          10.0.0.1 not-ready
+          10.0.0.2 ready
+        create endpointslices web-* IPv6 dns:53/UDP,http:8080/TCP
+          fd00::1 ready"#]]);
+}
+
+#[test]
+fn an_external_name_without_selector_is_mirrored_too() {
+    mirror("service web manual external; endpoints web ready=10.0.0.1 port=http:8080").check(
+        expect![[r#"
+            create endpointslices web-* IPv4 http:8080/TCP
+              10.0.0.1 ready"#]],
+    );
+}
+
+#[test]
+fn what_should_not_be_mirrored_any_more_goes() {
+    let gone = [
+        "gone endpoints web".to_owned(),
+        "gone service web".to_owned(),
+        "service web port=80".to_owned(),
+        format!("endpoints web ready=10.0.0.1 label={}=true", names::SKIP_MIRROR),
+        format!("endpoints web ready=10.0.0.1 note={}=x", names::LEADER),
+        "endpoints web".to_owned(),
+    ];
+    for change in gone {
+        let plan = mirrored().then(&change).plan();
+        let text = plan.to_string();
+        assert_eq!(text, "delete endpointslices web-k7hskjwqvj", "after {change}");
+    }
+}
+
+#[test]
+fn skip_mirror_needs_exactly_true() {
+    mirror(&format!(
+        "service web manual; endpoints web ready=10.0.0.1 port=x:1 label={}=yes",
+        names::SKIP_MIRROR
+    ))
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 x:1/TCP
+          10.0.0.1 ready"#]]);
+}
+
+#[test]
+fn subsets_are_repacked_and_not_ready_wins() {
+    mirror(
+        "service web manual
+         endpoints web ready=10.0.0.1,10.0.0.2 port=a:1 / unready=10.0.0.2 port=a:1 port=b:2",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 a:1/TCP
+          10.0.0.1 ready
+          10.0.0.2 not-ready
+        create endpointslices web-* IPv4 b:2/TCP
+          10.0.0.2 not-ready"#]]);
+}
+
+#[test]
+fn addresses_over_the_limit_and_invalid_ones_are_skipped_and_told() {
+    mirror(
+        "service web manual
+         endpoints web ready=10.0.0.1,0.bad,10.0.0.3,0.0.0.0 unready=10.0.0.4 port=a:1",
+    )
+    .max(2)
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 a:1/TCP
+          10.0.0.1 ready
+          10.0.0.3 ready
+        Warning InvalidIPAddress: Skipped 2 invalid IP addresses when mirroring to EndpointSlices
+        Warning TooManyAddressesToMirror: A max of 2 addresses can be mirrored to EndpointSlices per Endpoints subset. 3 addresses were skipped"#]]);
+}
+
+#[test]
+fn two_spellings_are_one_endpoint() {
+    mirror("service web manual; endpoints web ready=10.0.0.1,010.0.0.1 port=a:1").check(expect![[
+        r#"
+            create endpointslices web-* IPv4 a:1/TCP
+              10.0.0.1 ready"#
+    ]]);
+}
+
+#[test]
+fn ports_with_an_app_protocol_stay_with_their_subset() {
+    mirror(
+        "service web manual
+         endpoints web ready=10.0.0.1 port=a:1(http) port=b:2 / ready=10.0.0.2 port=a:1(http)",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 a:1/TCP(http)
+          10.0.0.2 ready
+        create endpointslices web-* IPv4 a:1/TCP(http),b:2/TCP
+          10.0.0.1 ready"#]]);
+}
+
+#[test]
+fn labels_annotations_and_owner_are_copied() {
+    let scene = mirror(&format!(
+        "service web manual
+         endpoints web ready=10.0.0.1 port=a:1 label=team=x note=a=b note={}=then note={}=all",
+        names::TRIGGER_TIME,
+        names::LAST_APPLIED
+    ))
+    .settle();
+    let (_, slice) = scene.world.slices.first_key_value().expect("one slice");
+    let meta = &slice.meta;
+    let keys = |labels: &endpointd_model::Labels| -> Vec<String> {
+        labels.iter().map(|(key, value)| format!("{key}={value}")).collect()
+    };
+    expect![[r#"
+        endpointslice.kubernetes.io/managed-by=endpointslicemirroring-controller.k8s.io
+        kubernetes.io/service-name=web
+        team=x"#]]
+    .assert_eq(&keys(&meta.labels).join("\n"));
+    expect!["a=b"].assert_eq(&keys(&meta.annotations).join("\n"));
+    expect!["Endpoints web uid-of-endpoints-web"].assert_eq(&format!(
+        "{} {} {}",
+        meta.owners[0].kind, meta.owners[0].name, meta.owners[0].uid
+    ));
+    scene.then("endpoints web ready=10.0.0.1 port=a:1 label=team=y").check(expect![[r#"
+        update endpointslices web-jdf4cm5js7 IPv4 a:1/TCP
+          10.0.0.1 ready"#]]);
+}
+
+#[test]
+fn recreated_endpoints_take_their_slices_over() {
+    mirrored().then("endpoints web uid=new ready=10.0.0.1,10.0.0.2 port=http:8080").check(expect![
+        [r#"
+            update endpointslices web-k7hskjwqvj IPv4 http:8080/TCP
+              10.0.0.1 ready
+              10.0.0.2 ready"#]
+    ]);
+}
+
+#[test]
+fn a_second_slice_of_a_group_goes_and_the_right_one_stays() {
+    mirrored()
+        .edit(|world| {
+            let (_, slice) = world.slices.first_key_value().expect("one slice");
+            let mut second = slice.clone();
+            second.meta.name = "web-a".into();
+            second.endpoints.clear();
+            world.slices.insert(second.meta.key(), second);
+        })
+        .check(expect!["delete endpointslices web-a"]);
+}
+
+#[test]
+fn a_duplicate_hides_no_missing_endpoint() {
+    mirrored()
+        .edit(|world| {
+            let (_, slice) = world.slices.iter_mut().next().expect("one slice");
+            slice.endpoints[1] = slice.endpoints[0].clone();
+        })
+        .check(expect![[r#"
+            update endpointslices web-k7hskjwqvj IPv4 http:8080/TCP
+              10.0.0.1 ready
+              10.0.0.2 ready"#]]);
+}
+
+#[test]
+fn new_ports_recycle_the_slice_of_old_ones_family_by_family() {
+    mirror("service web manual; endpoints web ready=10.0.0.1,fd00::1 port=a:1")
+        .settle()
+        .then("endpoints web ready=10.0.0.1,fd00::1 port=a:2")
+        .check(expect![[r#"
+            update endpointslices web-jdf4cm5js7 IPv4 a:2/TCP
+              10.0.0.1 ready
+            update endpointslices web-xzd9w6fm2x IPv6 a:2/TCP
+              fd00::1 ready"#]]);
+}
+
+#[test]
+fn endpoints_being_deleted_get_no_creates() {
+    mirror("service web manual; endpoints web deleting ready=10.0.0.1 port=a:1")
+        .check(expect![[""]]);
+    mirrored().then("endpoints web deleting ready=10.0.0.1 port=http:8080").check(expect![[r#"
+        update endpointslices web-k7hskjwqvj IPv4 http:8080/TCP
+          10.0.0.1 ready"#]]);
+}
+
+#[test]
+fn a_slice_held_by_a_finalizer_is_in_nobodys_way() {
+    mirrored()
+        .edit(|world| {
+            for slice in world.slices.values_mut() {
+                slice.meta.finalizers = vec!["example.com/hold".into()];
+                slice.meta.deleted = Some(Timestamp::UNIX_EPOCH);
+            }
+        })
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 http:8080/TCP
+              10.0.0.1 ready
+              10.0.0.2 ready"#]]);
+}
+
+#[test]
+fn reserved_labels_on_endpoints_come_to_rest() {
+    mirror(&format!(
+        "service web manual; endpoints web ready=10.0.0.1 port=a:1 label={}=me label={}=other",
+        names::MANAGED_BY,
+        names::SERVICE_NAME
+    ))
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 a:1/TCP
+          10.0.0.1 ready"#]]);
+}

@@ -1,0 +1,391 @@
+//! The rules of the endpointslice controller, one by one.
+
+mod fixture;
+
+use endpointd_model::{Text, Write, names};
+use expect_test::expect;
+use fixture::slices;
+
+const TWO_NODES: &str = "node n1 za; node n2 zb";
+
+/// A Service with one port and as many ready pods as asked for, alternating between two nodes.
+fn web(n: usize) -> fixture::Scene {
+    let pod = |i: usize| format!("pod web-{i} 10.0.0.{i} ready on=n{}", i % 2 + 1);
+    let pods: Vec<String> = (1..=n).map(pod).collect();
+    slices(&format!("service web port=http:8080; {TWO_NODES}; {}", pods.join("; ")))
+}
+
+#[test]
+fn a_service_without_selector_or_external_gets_nothing() {
+    slices("service web manual port=80; pod web-a 10.0.0.1 ready").check(expect![[""]]);
+    slices("service web external port=80; pod web-a 10.0.0.1 ready").check(expect![[""]]);
+}
+
+#[test]
+fn a_service_that_is_gone_is_left_to_the_garbage_collector() {
+    web(1).settle().then("gone service web").check(expect![[""]]);
+}
+
+#[test]
+fn only_pods_with_every_selector_pair_are_published() {
+    web(1).then("pod other 10.0.0.9 ready on=n1 label=app=other").check(expect![[r#"
+        create endpointslices web-* IPv4 http:8080/TCP
+          10.0.0.1 ready on=n2 in=zb"#]]);
+}
+
+#[test]
+fn ended_pods_and_pods_without_address_are_left_out() {
+    slices(
+        "service web port=80; node n1 za
+         pod web-a 10.0.0.1 ready failed on=n1; pod web-b 10.0.0.2 ready succeeded on=n1
+         pod web-c ready on=n1",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 no ports
+        left out web-a: Failed
+        left out web-b: Succeeded
+        left out web-c: NoAddress"#]]);
+}
+
+#[test]
+fn conditions_follow_readiness_and_termination() {
+    slices(
+        "service web port=80; node n1 za
+         pod web-a 10.0.0.1 ready on=n1; pod web-b 10.0.0.2 unready on=n1
+         pod web-c 10.0.0.3 on=n1; pod web-d 10.0.0.4 ready terminating on=n1
+         pod web-e 10.0.0.5 unready terminating on=n1",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.1 ready on=n1 in=za
+          10.0.0.2 not-ready on=n1 in=za
+          10.0.0.3 not-ready on=n1 in=za
+          10.0.0.4 not-ready serving terminating on=n1 in=za
+          10.0.0.5 not-ready terminating on=n1 in=za"#]]);
+}
+
+#[test]
+fn publish_not_ready_makes_everything_ready() {
+    slices(
+        "service web publish port=80; pod web-a 10.0.0.1 unready on=ghost
+         pod web-b 10.0.0.2 ready terminating",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.1 ready on=ghost
+          10.0.0.2 ready terminating"#]]);
+}
+
+#[test]
+fn named_ports_are_found_by_name_and_protocol_and_group_the_pods() {
+    slices(
+        "service web port=http:@http port=dns:@dns/UDP; node n1 za
+         pod web-a 10.0.0.1 ready on=n1 port=http:8080 port=dns:53/UDP
+         pod web-b 10.0.0.2 ready on=n1 port=http:9090 port=dns:53
+         pod web-c 10.0.0.3 ready on=n1",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 no ports
+          10.0.0.3 ready on=n1 in=za
+        create endpointslices web-* IPv4 http:9090/TCP
+          10.0.0.2 ready on=n1 in=za
+        create endpointslices web-* IPv4 dns:53/UDP,http:8080/TCP
+          10.0.0.1 ready on=n1 in=za"#]]);
+}
+
+#[test]
+fn the_first_port_of_a_name_wins_and_target_zero_is_a_number() {
+    slices(
+        "service web port=http:@http port=zero:0; node n1 za
+         pod web-a 10.0.0.1 ready on=n1 port=http:1 port=http:2",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 http:1/TCP,zero:0/TCP
+          10.0.0.1 ready on=n1 in=za"#]]);
+}
+
+#[test]
+fn services_without_ports_publish_pods_without_ports() {
+    slices("service web headless; node n1 za; pod web-a 10.0.0.1 ready on=n1").check(expect![[
+        r#"
+        create endpointslices web-* IPv4 no ports
+          10.0.0.1 ready on=n1 in=za"#
+    ]]);
+    slices("service web; node n1 za; pod web-a 10.0.0.1 ready on=n1").check(expect![[r#"
+        create endpointslices web-* IPv4 no ports
+          10.0.0.1 ready on=n1 in=za"#]]);
+}
+
+#[test]
+fn each_family_is_handled_on_its_own() {
+    slices(
+        "service web families=6,4 port=80; node n1 za
+         pod web-a 10.0.0.1,fd00::1 ready on=n1; pod web-b 10.0.0.2 ready on=n1",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.1 ready on=n1 in=za
+          10.0.0.2 ready on=n1 in=za
+        create endpointslices web-* IPv6 80/TCP
+          fd00::1 ready on=n1 in=za
+        left out web-b: NoIPv6Address"#]]);
+}
+
+#[test]
+fn without_families_a_cluster_ip_decides_and_headless_gets_both() {
+    slices("service web no-families port=80")
+        .check(expect!["create endpointslices web-* IPv4 no ports"]);
+    slices("service web no-families headless port=80").check(expect![[r#"
+        create endpointslices web-* IPv4 no ports
+        create endpointslices web-* IPv6 no ports"#]]);
+}
+
+#[test]
+fn slices_of_another_family_go() {
+    slices("service web port=80").settle().then("service web families=6 port=80").check(expect![[
+        r#"
+            create endpointslices web-* IPv6 no ports
+            delete endpointslices web-4r2zrflk48"#
+    ]]);
+}
+
+#[test]
+fn addresses_are_written_canonically_and_two_of_one_family_share_an_endpoint() {
+    slices("service web port=80; node n1; pod web-a 010.0.0.002,::ffff:10.0.0.1 ready on=n1")
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 80/TCP
+              10.0.0.1,10.0.0.2 ready on=n1"#]]);
+}
+
+#[test]
+fn bad_addresses_are_left_out_and_told_once() {
+    let scene = slices(
+        "service web port=80; node n1 za; pod web-a 127.0.0.1 ready on=n1
+         pod web-b 10.0.0.2 ready on=n1; pod web-c garbage ready on=n1",
+    );
+    scene.check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.2 ready on=n1 in=za
+        Warning InvalidIPAddress: Skipped invalid IP addresses of Pods: web-a (loopback address) and 1 more
+        left out web-a: InvalidAddress: loopback address
+        left out web-c: InvalidAddress: not an IP address"#]]).then("pod web-b 10.0.0.2 unready on=n1").check(expect![[r#"
+        update endpointslices web-2smwnc6jlm IPv4 80/TCP
+          10.0.0.2 not-ready on=n1 in=za
+        left out web-a: InvalidAddress: loopback address
+        left out web-c: InvalidAddress: not an IP address"#]]);
+}
+
+#[test]
+fn a_hostname_needs_the_service_as_subdomain() {
+    slices(
+        "service web port=80; node n1 za; pod web-a 10.0.0.1 ready on=n1 host=a subdomain=web
+         pod web-b 10.0.0.2 ready on=n1 host=b subdomain=other; pod web-c 10.0.0.3 on=n1 host=c",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.1 ready host=a on=n1 in=za
+          10.0.0.2 ready on=n1 in=za
+          10.0.0.3 not-ready on=n1 in=za"#]]);
+}
+
+#[test]
+fn a_pod_on_a_missing_node_is_skipped_and_retried() {
+    slices(
+        "service web port=80; node n1 za; pod web-a 10.0.0.1 ready on=n1
+         pod web-b 10.0.0.2 ready on=ghost; pod web-c 10.0.0.3 ready",
+    )
+    .check(expect![[r#"
+        create endpointslices web-* IPv4 80/TCP
+          10.0.0.1 ready on=n1 in=za
+        Warning FailedToUpdateEndpointSlices: Error updating Endpoint Slices for Service ns/web: [skipping Pod web-b for Service ns/web: Node ghost Not Found, skipping Pod web-c for Service ns/web: Node  Not Found]
+        left out web-b: NodeNotFound
+        left out web-c: NotScheduled
+        retry: [skipping Pod web-b for Service ns/web: Node ghost Not Found, skipping Pod web-c for Service ns/web: Node  Not Found]"#]]);
+}
+
+#[test]
+fn an_emptied_family_turns_its_slice_into_the_placeholder() {
+    web(1).settle().then("gone node n1; gone node n2").check(expect![[r#"
+        update endpointslices web-hfkv7cv5k6 IPv4 no ports
+        Warning FailedToUpdateEndpointSlices: Error updating Endpoint Slices for Service ns/web: skipping Pod web-1 for Service ns/web: Node n2 Not Found
+        left out web-1: NodeNotFound
+        retry: skipping Pod web-1 for Service ns/web: Node n2 Not Found"#]]);
+}
+
+#[test]
+fn a_skipped_pod_still_reserves_its_ports() {
+    let emptied = web(1).settle().edit(|world| {
+        world.slices.values_mut().for_each(|slice| slice.endpoints.clear());
+    });
+    emptied.then("gone node n1; gone node n2").check(expect![[r#"
+        Warning FailedToUpdateEndpointSlices: Error updating Endpoint Slices for Service ns/web: skipping Pod web-1 for Service ns/web: Node n2 Not Found
+        left out web-1: NodeNotFound
+        retry: skipping Pod web-1 for Service ns/web: Node n2 Not Found"#]]);
+}
+
+#[test]
+fn a_family_without_endpoints_gets_a_placeholder_and_keeps_it() {
+    slices("service web port=80 label=team=x")
+        .check(expect!["create endpointslices web-* IPv4 no ports"]);
+}
+
+#[test]
+fn a_placeholder_of_an_older_service_is_kept() {
+    slices("service web port=80").settle().then("service web uid=new port=80").check(expect![[""]]);
+}
+
+#[test]
+fn a_slice_of_an_older_service_is_replaced() {
+    web(2).settle().then("service web uid=new port=http:8080").check(expect![[r#"
+        create endpointslices web-* IPv4 http:8080/TCP
+          10.0.0.1 ready on=n2 in=zb
+          10.0.0.2 ready on=n1 in=za
+        delete endpointslices web-hfkv7cv5k6"#]]);
+}
+
+#[test]
+fn changed_slices_are_filled_fullest_first() {
+    let scene = web(6).max(3).settle();
+    scene.then("gone pod web-1; pod web-7 10.0.0.7 ready on=n1").check(expect![[r#"
+        update endpointslices web-hfkv7cv5k6 IPv4 http:8080/TCP
+          10.0.0.2 ready on=n1 in=za
+          10.0.0.3 ready on=n2 in=zb
+          10.0.0.7 ready on=n1 in=za"#]]);
+}
+
+#[test]
+fn the_rest_goes_into_the_unchanged_slice_it_fills_best() {
+    let scene = web(4).max(3).settle();
+    scene.then("pod web-5 10.0.0.5 ready on=n1").check(expect![[r#"
+        update endpointslices web-rsmrccr8f6 IPv4 http:8080/TCP
+          10.0.0.4 ready on=n1 in=za
+          10.0.0.5 ready on=n1 in=za"#]]);
+}
+
+#[test]
+fn more_than_fits_opens_new_slices_full_ones_first() {
+    let scene = web(2).max(2).settle();
+    scene
+        .then(
+            "pod web-3 10.0.0.3 ready on=n1; pod web-4 10.0.0.4 ready on=n1
+             pod web-5 10.0.0.5 ready on=n1",
+        )
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 http:8080/TCP
+              10.0.0.5 ready on=n1 in=za
+            create endpointslices web-* IPv4 http:8080/TCP
+              10.0.0.3 ready on=n1 in=za
+              10.0.0.4 ready on=n1 in=za"#]]);
+}
+
+#[test]
+fn an_emptied_slice_goes_and_is_recycled_for_new_ports() {
+    web(2).settle().then("service web port=http:9090").check(expect![[r#"
+        update endpointslices web-hfkv7cv5k6 IPv4 http:9090/TCP
+          10.0.0.1 ready on=n2 in=zb
+          10.0.0.2 ready on=n1 in=za"#]]);
+    let scene = web(4).max(2).settle();
+    scene
+        .then("gone pod web-1; gone pod web-2")
+        .check(expect!["delete endpointslices web-hfkv7cv5k6"]);
+}
+
+#[test]
+fn label_changes_rewrite_slices_but_reserved_labels_alone_do_not() {
+    web(1).settle().then("service web label=team=x port=http:8080").check(expect![[r#"
+        update endpointslices web-hfkv7cv5k6 IPv4 http:8080/TCP
+          10.0.0.1 ready on=n2 in=zb"#]]);
+    web(1)
+        .settle()
+        .then("service web headless label=kubernetes.io/service-name=x port=http:8080")
+        .check(expect![[""]]);
+}
+
+#[test]
+fn slices_that_are_not_ours_are_not_touched() {
+    web(1)
+        .settle()
+        .edit(|world| {
+            let (_, mut slice) = world.slices.pop_first().expect("one slice");
+            slice.meta.labels = slice.meta.labels.with(names::MANAGED_BY, Some("someone-else"));
+            world.slices.insert(slice.meta.key(), slice);
+        })
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 http:8080/TCP
+              10.0.0.1 ready on=n2 in=zb"#]]);
+}
+
+#[test]
+fn a_slice_being_deleted_is_as_good_as_gone() {
+    web(1)
+        .settle()
+        .edit(|world| {
+            for slice in world.slices.values_mut() {
+                slice.meta.finalizers = vec!["example.com/hold".into()];
+                slice.meta.deleted = Some(endpointd_model::Timestamp::UNIX_EPOCH);
+            }
+        })
+        .check(expect![[r#"
+            create endpointslices web-* IPv4 http:8080/TCP
+              10.0.0.1 ready on=n2 in=zb"#]]);
+}
+
+#[test]
+fn a_service_being_deleted_gets_no_creates() {
+    web(2)
+        .max(1)
+        .settle()
+        .then("service web deleting port=http:8080; gone pod web-1; pod web-3 10.0.0.3 ready on=n1")
+        .check(expect![[r#"
+            update endpointslices web-hfkv7cv5k6 IPv4 http:8080/TCP
+              10.0.0.3 ready on=n1 in=za"#]]);
+    slices("service web deleting port=80").check(expect![[""]]);
+}
+
+#[test]
+fn the_trigger_time_is_written_and_removed() {
+    let time = |plan: &endpointd_plan::Plan| -> Vec<Option<Text>> {
+        let objects = plan.writes.iter().filter_map(Write::object);
+        objects.map(|one| one.meta().annotations.get(names::TRIGGER_TIME).cloned()).collect()
+    };
+    let mut scene = slices(
+        "service web created=100 port=80; node n1 za; pod web-a 10.0.0.1 ready since=90 on=n1",
+    );
+    assert_eq!(time(&scene.apply()), [Some("1970-01-01T00:01:40Z".into())]);
+    scene = scene.then("pod web-a 10.0.0.1 unready since=200 on=n1");
+    assert_eq!(time(&scene.apply()), [Some("1970-01-01T00:03:20Z".into())]);
+    scene = scene.then("pod web-a 10.0.0.1 ready since=200 on=n1");
+    assert_eq!(time(&scene.apply()), [None], "nothing newer is known");
+}
+
+#[test]
+fn writes_name_the_state_they_were_decided_on() {
+    let mut scene = web(3).max(1).settle().then("gone pod web-1; pod web-2 10.0.0.2 unready on=n1");
+    for write in scene.apply().writes {
+        match write {
+            Write::Create(object) => assert!(object.meta().resource_version.is_empty()),
+            Write::Update(object) => assert!(!object.meta().resource_version.is_empty()),
+            Write::Delete(target) => {
+                assert!(!target.uid.is_empty() && !target.resource_version.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_update_keeps_what_others_added() {
+    let mut scene = web(1).settle().edit(|world| {
+        for slice in world.slices.values_mut() {
+            slice.meta.annotations = slice.meta.annotations.with("example.com/a", Some("b"));
+            slice.meta.finalizers = vec!["example.com/hold".into()];
+            let mut owner = slice.meta.owners[0].clone();
+            owner.kind = "Other".into();
+            slice.meta.owners.push(owner);
+        }
+    });
+    scene = scene.then("pod web-1 10.0.0.1 unready on=n2");
+    let plan = scene.apply();
+    let meta = plan.writes[0].object().expect("an update").meta();
+    assert!(meta.annotations.has("example.com/a", "b"));
+    assert_eq!((meta.finalizers.len(), meta.owners.len()), (1, 2));
+}
