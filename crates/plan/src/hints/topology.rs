@@ -25,7 +25,6 @@ pub fn assign(drafts: &mut [Draft], topology: &Topology) -> Result<CountByZone, 
     let n_ready = sheets.iter().map(|sheet| sheet.ready.len()).sum();
     let mut board = Board { sheets, allocations: allocate(topology, n_ready)? };
     board.assign()?;
-    board.settle();
     let count_by_zone = board.count_by_zone();
     let decided: Vec<Decided> = board.sheets.into_iter().map(Sheet::into_decided).collect();
     for (draft, hints) in drafts.iter_mut().zip(decided) {
@@ -89,12 +88,8 @@ impl<'a> Board<'a> {
         for at in 0..self.sheets.len() {
             self.sheets[at].is_open |= !self.is_valid(&self.sheets[at]);
         }
-        // Hints that only exceed a maximum are dealt anew when something is written anyway; on
-        // their own they are left to `settle`, which moves them only if that helps.
-        if self.sheets.iter().any(|sheet| sheet.is_open) {
-            for at in self.overfull(|sheet| !sheet.is_open) {
-                self.sheets[at].is_open = true;
-            }
+        for at in self.overfull() {
+            self.sheets[at].is_open = true;
         }
         let open = self.sheets.iter().filter(|sheet| sheet.is_open);
         if open.flat_map(|sheet| &sheet.ready).any(|ready| ready.own.is_none()) {
@@ -106,48 +101,20 @@ impl<'a> Board<'a> {
         Ok(())
     }
 
-    /// Goes on until another pass would not help. Upstream stops after one, and so writes some
-    /// slices on every sync for ever.
-    fn settle(&mut self) {
-        loop {
-            let overfull = self.overfull(|_| true);
-            let before = self.n_excess();
-            let lacks_zone = |at: &usize| self.sheets[*at].ready.iter().any(|r| r.own.is_none());
-            if overfull.is_empty() || overfull.iter().any(lacks_zone) {
-                return;
-            }
-            let saved: Vec<Vec<Ready>> =
-                overfull.iter().map(|at| self.sheets[*at].ready.clone()).collect();
-            self.deal(&overfull);
-            if self.n_excess() >= before {
-                for (at, ready) in overfull.into_iter().zip(saved) {
-                    self.sheets[at].ready = ready;
-                }
-                return;
-            }
-            for at in overfull {
-                self.sheets[at].is_open = true;
-            }
-        }
-    }
-
-    /// Every ready endpoint has a hint, each for a zone with an allocation or for its own.
-    ///
-    /// The latter is ours: upstream hints endpoints of a zone without usable nodes for that zone,
-    /// and then takes offence at it on every sync.
+    /// Every ready endpoint has a hint, each for a zone with an allocation.
     fn is_valid(&self, sheet: &Sheet) -> bool {
-        sheet.ready.iter().all(|ready| {
-            let is_allowed =
-                |zone: &Text| self.allocations.contains_key(zone) || ready.own == Some(zone);
-            !ready.hinted.is_empty() && ready.hinted.iter().all(is_allowed)
-        })
+        let is_allowed = |zone: &Text| self.allocations.contains_key(zone);
+        sheet
+            .ready
+            .iter()
+            .all(|ready| !ready.hinted.is_empty() && ready.hinted.iter().all(is_allowed))
     }
 
-    /// Of the sheets that count, those whose hints would push a zone over its maximum, in order.
-    fn overfull(&self, counts: impl Fn(&Sheet) -> bool) -> Vec<usize> {
+    /// The closed sheets whose hints would push a zone over its maximum, in order.
+    fn overfull(&self) -> Vec<usize> {
         let mut sum = CountByZone::new();
         let mut overfull = Vec::new();
-        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| counts(sheet)) {
+        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| !sheet.is_open) {
             let mut with_sheet = sum.clone();
             count(&sheet.ready, &mut with_sheet);
             if self.allocations.iter().any(|(zone, allocation)| {
@@ -184,15 +151,6 @@ impl<'a> Board<'a> {
             count(&sheet.ready, &mut counts);
         }
         counts
-    }
-
-    /// By how many endpoints zones are over their maximum, in all.
-    fn n_excess(&self) -> usize {
-        let counts = self.count_by_zone();
-        let excess = |(zone, n): (&Text, &usize)| {
-            self.allocations.get(zone).map_or(0, |allocation| n.saturating_sub(allocation.maximum))
-        };
-        counts.iter().map(excess).sum()
     }
 }
 

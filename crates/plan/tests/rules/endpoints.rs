@@ -1,10 +1,9 @@
 //! The rules of the endpoints controller, one by one.
 
-mod fixture;
-
 use endpointd_model::{Text, names};
 use expect_test::expect;
-use fixture::endpoints;
+
+use crate::fixture::endpoints;
 
 #[test]
 fn ready_and_unready_pods_are_listed_apart() {

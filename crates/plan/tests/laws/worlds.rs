@@ -40,6 +40,21 @@ pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
     Case { world, settings }
 }
 
+/// Worlds in which only zones matter: many pods, uneven CPUs, hints from an earlier state.
+pub fn decode_zones(bytes: &[u8]) -> Case {
+    let mut dice = Dice { bytes: bytes.iter() };
+    let max = 1 + dice.pick(6);
+    let settings = Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max };
+    let mut world = World::default();
+    for _ in 0..2 {
+        dice.populate_zones(&mut world);
+        let plan = world.plan(Controller::Slices, &key(), &Memory::default(), &settings);
+        plan.writes.iter().for_each(|write| world.apply(write));
+    }
+    dice.populate_zones(&mut world);
+    Case { world, settings }
+}
+
 struct Dice<'a> {
     bytes: std::slice::Iter<'a, u8>,
 }
@@ -81,6 +96,38 @@ impl Dice<'_> {
                 world.nodes = (0..self.pick(4)).map(|n| self.node(n)).collect();
                 world.pods = (0..self.pick(9)).map(|n| self.pod(n)).collect();
             }
+        }
+    }
+
+    fn populate_zones(&mut self, world: &mut World) {
+        let mut service = Service { topology: TopologyMode::Auto, ..Dice::plain_service() };
+        service.is_deleting = self.once_in(16);
+        world.services.insert(key(), service);
+        world.nodes.clear();
+        for n in 0..2 + self.pick(3) {
+            let (name, mut node) = self.node(n);
+            node.zone = Some(format!("z{n}").into());
+            node.cpu_nanos = self.one_of(&[4, 1, 2, 3, 7, 30, 100]) * 1_000_000_000;
+            node.is_control_plane = false;
+            world.nodes.insert(name, node);
+        }
+        for n in 0..self.pick(24) {
+            let (key, mut pod) = self.pod(n);
+            pod.labels = [("app", "web")].into_iter().collect();
+            pod.phase = Phase::Live;
+            pod.node_name = Some(format!("n{}", self.pick(4)).into());
+            world.pods.insert(key, pod);
+        }
+    }
+
+    fn plain_service() -> Service {
+        Service {
+            namespace: "ns".into(),
+            name: "web".into(),
+            uid: Uid::from("service-1"),
+            selector: [("app", "web")].into_iter().collect(),
+            families: vec![Family::V4],
+            ..Service::default()
         }
     }
 
@@ -148,7 +195,7 @@ impl Dice<'_> {
     }
 
     fn pod(&mut self, n: usize) -> (Key, Pod) {
-        let v4 = format!("10.0.0.{}", n + 1);
+        let v4 = format!("10.0.1.{}", n + 1);
         let ips = self.one_of(&[
             vec![v4.clone()],
             vec![v4.clone(), format!("fd00::{n}")],

@@ -1,10 +1,9 @@
 //! Hints by topology annotation and by traffic distribution.
 
-mod fixture;
-
 use endpointd_plan::{Topology, is_overloaded};
 use expect_test::expect;
-use fixture::{Scene, slices};
+
+use crate::fixture::{Scene, slices};
 
 /// Pods as `zone x count`, each on a node of its zone; zones have the CPUs given.
 fn world(service: &str, pods: &[(&str, usize)], cores: &[(&str, u32)]) -> Scene {

@@ -1,10 +1,9 @@
 //! The rules of the mirroring controller, one by one.
 
-mod fixture;
-
 use endpointd_model::{Timestamp, names};
 use expect_test::expect;
-use fixture::{Scene, mirror};
+
+use crate::fixture::{Scene, mirror};
 
 fn mirrored() -> Scene {
     mirror("service web manual port=80; endpoints web ready=10.0.0.1,10.0.0.2 port=http:8080")

@@ -1,15 +1,14 @@
 //! The rules of the endpointslice controller, one by one.
 
-mod fixture;
-
 use endpointd_model::{Text, Write, names};
 use expect_test::expect;
-use fixture::slices;
+
+use crate::fixture::{Scene, slices};
 
 const TWO_NODES: &str = "node n1 za; node n2 zb";
 
 /// A Service with one port and as many ready pods as asked for, alternating between two nodes.
-fn web(n: usize) -> fixture::Scene {
+fn web(n: usize) -> Scene {
     let pod = |i: usize| format!("pod web-{i} 10.0.0.{i} ready on=n{}", i % 2 + 1);
     let pods: Vec<String> = (1..=n).map(pod).collect();
     slices(&format!("service web port=http:8080; {TWO_NODES}; {}", pods.join("; ")))
