@@ -1,0 +1,271 @@
+//! Where the three programs are on this machine. Start at [`Binaries::find`].
+//!
+//! A directory counts only when all three are in it, so that one cluster never mixes sources.
+
+use std::env;
+use std::fmt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::program::{ETCD_VERSION, KUBERNETES_VERSION, Program};
+
+/// The directory to use and no other; `cargo xtask test` sets it for the tests it runs.
+pub const DIRECTORY_VARIABLE: &str = "ENDPOINTD_CONTROL_PLANE";
+const KUBEBUILDER_VARIABLE: &str = "KUBEBUILDER_ASSETS";
+
+/// A directory that holds all three programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binaries {
+    directory: PathBuf,
+}
+
+/// No place had all three programs.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Missing {
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A place that was looked at and could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    pub place: String,
+    pub reason: String,
+}
+
+/// What a search found, and which earlier places it had to pass over.
+pub struct Search {
+    pub found: Option<Binaries>,
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// The directories a search looks at, in this order.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// When set, nothing else is looked at.
+    pub chosen: Option<PathBuf>,
+    pub kubebuilder: Option<PathBuf>,
+    /// Our own builds of all versions.
+    pub cache: Option<PathBuf>,
+}
+
+impl Binaries {
+    pub fn find() -> Result<Self, Missing> {
+        let Search { found, passed_over } = Places::from_environment().search();
+        found.ok_or(Missing { passed_over })
+    }
+
+    /// For tests: `None` means skip, because there is no control plane here.
+    ///
+    /// # Panics
+    ///
+    /// When `CI=true`: there, a skipped test is a failure.
+    pub fn for_test() -> Option<Self> {
+        match Self::find() {
+            Ok(binaries) => Some(binaries),
+            Err(missing) if is_ci() => panic!("{missing}\n{}", missing.hint()),
+            Err(missing) => {
+                eprintln!("skipped: {missing}\n{}", missing.hint());
+                None
+            }
+        }
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub fn path(&self, program: Program) -> PathBuf {
+        self.directory.join(program.name())
+    }
+
+    /// The programs in `directory`, or why it cannot be used.
+    pub(crate) fn in_directory(directory: &Path) -> Result<Self, String> {
+        let lacking: Vec<&str> = Program::ALL
+            .into_iter()
+            .map(Program::name)
+            .filter(|name| !is_executable(&directory.join(name)))
+            .collect();
+        if lacking.is_empty() {
+            return Ok(Self { directory: directory.to_owned() });
+        }
+        Err(format!("`{}` lacks {}", directory.display(), lacking.join(", ")))
+    }
+
+    /// Others' builds may be of any release; ours are not asked, their directory is named after it.
+    fn at_pinned_version(self) -> Result<Self, String> {
+        for program in [Program::ApiServer, Program::ControllerManager] {
+            let version = version_of(&self.path(program))?;
+            if version != KUBERNETES_VERSION {
+                return Err(format!("{program} is {version}, not {KUBERNETES_VERSION}"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl Places {
+    pub fn from_environment() -> Self {
+        let directory = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let caches = directory("XDG_CACHE_HOME")
+            .filter(|path| path.is_absolute())
+            .or_else(|| env::home_dir().map(|home| home.join(".cache")));
+        Self {
+            chosen: directory(DIRECTORY_VARIABLE),
+            kubebuilder: directory(KUBEBUILDER_VARIABLE),
+            cache: caches.map(|path| path.join("endpointd").join("control-plane")),
+        }
+    }
+
+    /// Our build of the pinned versions for this machine, whether it is there yet or not.
+    pub(crate) fn build_directory(&self) -> Option<PathBuf> {
+        let Self { chosen: _, kubebuilder: _, cache } = self;
+        let (os, arch) = (env::consts::OS, env::consts::ARCH);
+        Some(cache.as_ref()?.join(format!("{KUBERNETES_VERSION}-etcd-{ETCD_VERSION}-{os}-{arch}")))
+    }
+
+    pub fn search(&self) -> Search {
+        let Self { chosen, kubebuilder, cache: _ } = self;
+        let mut passed_over = Vec::new();
+        let mut attempt = |place: &str, usable: Result<Binaries, String>| match usable {
+            Ok(binaries) => Some(binaries),
+            Err(reason) => {
+                passed_over.push(PassedOver { place: place.to_owned(), reason });
+                None
+            }
+        };
+
+        let found = if let Some(directory) = chosen {
+            attempt(DIRECTORY_VARIABLE, Binaries::in_directory(directory))
+        } else {
+            let usable = kubebuilder.as_ref().map(|directory| {
+                Binaries::in_directory(directory).and_then(Binaries::at_pinned_version)
+            });
+            usable.and_then(|usable| attempt(KUBEBUILDER_VARIABLE, usable)).or_else(|| {
+                let directory = self.build_directory();
+                let nowhere = || "neither XDG_CACHE_HOME nor HOME is set".to_owned();
+                let usable = directory.ok_or_else(nowhere).and_then(|d| Binaries::in_directory(&d));
+                attempt("cache", usable)
+            })
+        };
+        Search { found, passed_over }
+    }
+}
+
+impl Missing {
+    /// What a person can do about it.
+    pub fn hint(&self) -> String {
+        "hint: `cargo xtask control-plane` builds it once, with Go 1.26 or newer".to_owned()
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons: Vec<String> = self.passed_over.iter().map(PassedOver::to_string).collect();
+        write!(f, "no control plane on this machine: {}", reasons.join("; "))
+    }
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.reason)
+    }
+}
+
+/// Whether a check that cannot be made must fail instead of being skipped.
+pub fn is_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// What a Kubernetes program answers to `--version`, without the word "Kubernetes".
+pub(crate) fn version_of(path: &Path) -> Result<String, String> {
+    let cannot = |why: &dyn fmt::Display| format!("cannot run `{}`: {why}", path.display());
+    let output = Command::new(path).arg("--version").output().map_err(|error| cannot(&error))?;
+    if !output.status.success() {
+        return Err(cannot(&output.status));
+    }
+    let answer = String::from_utf8_lossy(&output.stdout);
+    Ok(answer.trim().trim_start_matches("Kubernetes ").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A directory of shell scripts that answer `--version` like the programs do.
+    fn programs(names: &[&str], version: &str) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = directory.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\necho Kubernetes {version}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        directory
+    }
+
+    const THREE: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
+
+    #[test]
+    fn kubebuilder_assets_of_the_pinned_version_are_used() {
+        let assets = programs(&THREE, KUBERNETES_VERSION);
+        let places = Places { kubebuilder: Some(assets.path().to_owned()), ..Places::default() };
+        assert_eq!(places.search().found.unwrap().directory(), assets.path());
+    }
+
+    #[test]
+    fn kubebuilder_assets_without_a_program_are_passed_over() {
+        let assets = programs(&["etcd", "kube-apiserver"], KUBERNETES_VERSION);
+        let cache = tempfile::tempdir().unwrap();
+        let places = Places {
+            chosen: None,
+            kubebuilder: Some(assets.path().to_owned()),
+            cache: Some(cache.path().to_owned()),
+        };
+        let ours = places.build_directory().unwrap();
+        fs::rename(programs(&THREE, KUBERNETES_VERSION).keep(), &ours).unwrap();
+
+        let search = places.search();
+        assert_eq!(search.found.unwrap().directory(), ours);
+        let reason = &search.passed_over[0].reason;
+        assert!(reason.ends_with("lacks kube-controller-manager"), "{reason}");
+    }
+
+    #[test]
+    fn kubebuilder_assets_of_another_release_are_passed_over() {
+        let assets = programs(&THREE, "v1.30.0");
+        let places = Places { kubebuilder: Some(assets.path().to_owned()), ..Places::default() };
+        let search = places.search();
+        assert_eq!(search.found, None);
+        assert_eq!(search.passed_over[0].reason, "kube-apiserver is v1.30.0, not v1.36.4");
+    }
+
+    #[test]
+    fn a_chosen_directory_is_the_only_place() {
+        let assets = programs(&THREE, KUBERNETES_VERSION);
+        let empty = tempfile::tempdir().unwrap();
+        let places = Places {
+            chosen: Some(empty.path().to_owned()),
+            kubebuilder: Some(assets.path().to_owned()),
+            cache: None,
+        };
+        let search = places.search();
+        assert_eq!(search.found, None);
+        assert_eq!(search.passed_over.len(), 1);
+        assert_eq!(search.passed_over[0].place, DIRECTORY_VARIABLE);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_executed_does_not_count() {
+        let assets = programs(&THREE, KUBERNETES_VERSION);
+        let etcd = assets.path().join("etcd");
+        fs::set_permissions(etcd, fs::Permissions::from_mode(0o644)).unwrap();
+        let reason = Binaries::in_directory(assets.path()).unwrap_err();
+        assert!(reason.ends_with("lacks etcd"), "{reason}");
+    }
+}

@@ -1,0 +1,332 @@
+//! Builds the three programs from the Go module registry into our cache. Start at [`build`].
+//!
+//! A program appears in the cache whole or not at all: it is built into a directory of its own and
+//! renamed. An interrupted build loses at most one program, and even that one continues from Go's
+//! own build cache. A file lock keeps two runs from building the same thing at once.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::binaries::{Binaries, Places, version_of};
+use crate::program::{KUBERNETES_VERSION, Program};
+
+const PARTIAL_PREFIX: &str = "partial-";
+/// Of what Go says when it fails, the end says why.
+const OUTPUT_LINES_MAX: usize = 20;
+
+/// How far a build is.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// Another run is building; this one starts when it is done.
+    Waiting,
+    /// Go counts the packages, and downloads the modules it does not have yet.
+    Fetching {
+        program: Program,
+        module: Option<&'a str>,
+    },
+    Building {
+        program: Program,
+        n_done: usize,
+        n_packages: usize,
+        package: &'a str,
+    },
+    Built {
+        program: Program,
+        elapsed: Duration,
+    },
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("the Go toolchain is not installed")]
+    NoGo,
+    #[error("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set")]
+    NoCache,
+    #[error("cannot write `{}`: {source}", path.display())]
+    Files { path: PathBuf, source: io::Error },
+    #[error("cannot run `go`: {0}")]
+    Start(io::Error),
+    #[error("cannot build {program}: go: {status}\n{output}")]
+    Go { program: Program, status: ExitStatus, output: String },
+    #[error("the new {program} is not the pinned version: {found}")]
+    WrongVersion { program: Program, found: String },
+}
+
+/// Builds what the cache does not hold yet.
+pub fn build(places: &Places, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Binaries, BuildError> {
+    require_go()?;
+    let directory = places.build_directory().ok_or(BuildError::NoCache)?;
+    fs::create_dir_all(&directory).map_err(files(&directory))?;
+    let _lock = lock(&directory.with_extension("lock"), tell)?;
+    remove_partial(&directory);
+
+    for program in Program::ALL {
+        if !directory.join(program.name()).exists() {
+            build_program(program, &directory, tell)?;
+        }
+    }
+    Binaries::in_directory(&directory)
+        .map_err(|reason| BuildError::Files { path: directory, source: io::Error::other(reason) })
+}
+
+impl BuildError {
+    /// What a person can do about it, where we know.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoGo => Some(
+                "hint: install Go 1.26 or newer (https://go.dev/dl), or set KUBEBUILDER_ASSETS to \
+                 a directory with etcd, kube-apiserver and kube-controller-manager",
+            ),
+            Self::NoCache => Some("hint: set XDG_CACHE_HOME to a directory with 1 GB to spare"),
+            Self::Files { path: _, source } if source.kind() == io::ErrorKind::StorageFull => {
+                Some(DISK_HINT)
+            }
+            Self::Go { program: _, status: _, output } => hint_from(output),
+            Self::Files { .. } | Self::Start(_) | Self::WrongVersion { .. } => None,
+        }
+    }
+}
+
+const DISK_HINT: &str = "hint: the disk is full: a build needs about 6 GB, in Go's caches (`go env \
+                         GOCACHE GOMODCACHE`), the temporary directory and ours";
+
+/// The causes that have a remedy outside of the code, by what Go says about them.
+fn hint_from(output: &str) -> Option<&'static str> {
+    let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
+    if says(&["no space left on device"]) {
+        Some(DISK_HINT)
+    } else if says(&["requires go >="]) {
+        Some("hint: install Go 1.26 or newer, or set GOTOOLCHAIN=auto")
+    } else if says(&["dial tcp", "no such host", "i/o timeout", "module lookup disabled"]) {
+        Some("hint: the Go module registry must be reachable once; see `go env GOPROXY`")
+    } else {
+        None
+    }
+}
+
+fn files(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
+    let path = path.to_owned();
+    |source| BuildError::Files { path, source }
+}
+
+fn require_go() -> Result<(), BuildError> {
+    match Command::new("go").arg("version").stdout(Stdio::null()).status() {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(BuildError::NoGo),
+        Err(error) => Err(BuildError::Start(error)),
+    }
+}
+
+/// Held until dropped, and by the kernel's word released when its holder dies.
+fn lock(path: &Path, tell: &mut dyn FnMut(Progress<'_>)) -> Result<File, BuildError> {
+    let file = File::create(path).map_err(files(path))?;
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => tell(Progress::Waiting),
+        Err(TryLockError::Error(error)) => return Err(files(path)(error)),
+    }
+    file.lock().map_err(files(path))?;
+    Ok(file)
+}
+
+/// What interrupted builds left. We hold the lock, so nobody is writing there.
+fn remove_partial(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().to_string_lossy().starts_with(PARTIAL_PREFIX) {
+            // A leftover only takes space: the build does not depend on its removal.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn build_program(
+    program: Program,
+    directory: &Path,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<(), BuildError> {
+    let started = Instant::now();
+    let partial = tempfile::Builder::new()
+        .prefix(PARTIAL_PREFIX)
+        .tempdir_in(directory)
+        .map_err(files(directory))?;
+    let built = partial.path().join(program.name());
+
+    tell(Progress::Fetching { program, module: None });
+    let n_packages = count_packages(program, tell)?;
+    compile(program, n_packages, &built, tell)?;
+    check_version(program, &built)?;
+
+    let place = directory.join(program.name());
+    fs::rename(&built, &place).map_err(files(&place))?;
+    tell(Progress::Built { program, elapsed: started.elapsed() });
+    Ok(())
+}
+
+fn count_packages(
+    program: Program,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<usize, BuildError> {
+    let mut go = go(program);
+    go.args(["list", "-mod=readonly", "-buildvcs=false", "-deps", program.package()]);
+    let mut stdout = tempfile::tempfile().map_err(files(&std::env::temp_dir()))?;
+    go.stdout(stdout.try_clone().map_err(BuildError::Start)?);
+    watch(program, go, &mut |line| {
+        let module = line.strip_prefix("go: downloading ")?;
+        tell(Progress::Fetching { program, module: Some(module) });
+        Some(())
+    })?;
+    io::Seek::rewind(&mut stdout).map_err(BuildError::Start)?;
+    Ok(BufReader::new(stdout).lines().count())
+}
+
+fn compile(
+    program: Program,
+    n_packages: usize,
+    built: &Path,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<(), BuildError> {
+    let mut go = go(program);
+    // `-v` names each package when it is compiled; those in Go's build cache are not named.
+    go.args(["build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath"]);
+    go.arg("-ldflags").arg(linker_flags(program)).arg("-o").arg(built).arg(program.package());
+    go.stdout(Stdio::null());
+    let mut n_done = 0;
+    watch(program, go, &mut |line| {
+        if line.contains(' ') {
+            return None;
+        }
+        n_done = (n_done + 1).min(n_packages);
+        tell(Progress::Building { program, n_done, n_packages, package: line });
+        Some(())
+    })
+}
+
+/// `go`, untouched by what a person or CI has set for other work.
+fn go(program: Program) -> Command {
+    let mut go = Command::new("go");
+    go.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(program.module()))
+        .env("GOFLAGS", "")
+        .env("GOWORK", "off")
+        .env("CGO_ENABLED", "0")
+        .env_remove("GOOS")
+        .env_remove("GOARCH")
+        .stdin(Stdio::null());
+    go
+}
+
+/// A program built outside of a release must be told what it is: clients and feature gates ask.
+fn linker_flags(program: Program) -> String {
+    let mut flags = "-s -w".to_owned();
+    if program == Program::Etcd {
+        return flags;
+    }
+    let (major, minor) = ("1", minor_of(KUBERNETES_VERSION));
+    for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
+        flags += &format!(" -X {package}.gitVersion={KUBERNETES_VERSION}");
+        flags += &format!(" -X {package}.gitMajor={major} -X {package}.gitMinor={minor}");
+    }
+    flags
+}
+
+fn minor_of(version: &str) -> &str {
+    version.split('.').nth(1).expect("a version has a minor number")
+}
+
+/// Runs Go, showing each line it says to `take`; those not taken are kept to explain a failure.
+fn watch(
+    program: Program,
+    mut go: Command,
+    take: &mut dyn FnMut(&str) -> Option<()>,
+) -> Result<(), BuildError> {
+    let mut child = go.stderr(Stdio::piped()).spawn().map_err(BuildError::Start)?;
+    let stderr = child.stderr.take().expect("it was piped two lines above");
+    let output = lines_not_taken(stderr, take);
+    let status = child.wait().map_err(BuildError::Start)?;
+    if status.success() { Ok(()) } else { Err(BuildError::Go { program, status, output }) }
+}
+
+fn lines_not_taken(stderr: ChildStderr, take: &mut dyn FnMut(&str) -> Option<()>) -> String {
+    let mut kept = Vec::new();
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        if take(&line).is_some() {
+            continue;
+        }
+        if kept.len() == OUTPUT_LINES_MAX {
+            kept.remove(0);
+        }
+        kept.push(line);
+    }
+    kept.join("\n")
+}
+
+fn check_version(program: Program, built: &Path) -> Result<(), BuildError> {
+    if program == Program::Etcd {
+        return Ok(()); // Its version is a constant of the module that go.mod pins.
+    }
+    let wrong = |found| BuildError::WrongVersion { program, found };
+    match version_of(built) {
+        Ok(version) if version == program.version() => Ok(()),
+        Ok(version) => Err(wrong(version)),
+        Err(reason) => Err(wrong(reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_as_the_cause() {
+        let output = "write /x: no space left on device";
+        assert!(hint_from(output).unwrap().contains("the disk is full"));
+    }
+
+    #[test]
+    fn an_old_go_is_named_as_the_cause() {
+        let output = "go: go.mod requires go >= 1.26.0 (running go 1.22.0; GOTOOLCHAIN=local)";
+        assert!(hint_from(output).unwrap().contains("install Go 1.26"));
+    }
+
+    #[test]
+    fn a_compile_error_has_no_hint() {
+        assert_eq!(hint_from("./x.go:1:1: undefined: y"), None);
+    }
+
+    #[test]
+    fn kubernetes_programs_are_told_their_version() {
+        let flags = linker_flags(Program::ApiServer);
+        assert!(flags.contains("component-base/version.gitVersion=v1.36.4"), "{flags}");
+        assert!(flags.contains("component-base/version.gitMinor=36"), "{flags}");
+        assert_eq!(linker_flags(Program::Etcd), "-s -w");
+    }
+
+    #[test]
+    fn what_an_interrupted_build_left_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("partial-x")).unwrap();
+        fs::write(directory.path().join("etcd"), "").unwrap();
+        remove_partial(directory.path());
+        assert!(!directory.path().join("partial-x").exists());
+        assert!(directory.path().join("etcd").exists());
+    }
+
+    #[test]
+    fn a_second_run_waits_for_the_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let first = lock(&path, &mut |_| panic!("nobody else holds it")).unwrap();
+        let mut first = Some(first);
+        let mut n_waits = 0;
+        lock(&path, &mut |progress| {
+            assert!(matches!(progress, Progress::Waiting));
+            n_waits += 1;
+            first.take();
+        })
+        .unwrap();
+        assert_eq!(n_waits, 1);
+    }
+}
