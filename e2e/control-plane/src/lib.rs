@@ -1,12 +1,31 @@
 //! A real Kubernetes control plane for tests: etcd, kube-apiserver and kube-controller-manager at
 //! the versions in [`program`].
 //!
-//! Start at [`Binaries::find`], which says where the programs are. [`source::build`] builds them.
+//! Start at [`Binaries::find`], which says where the programs are, and [`Cluster::start`], which
+//! runs them on loopback. A test wants [`Cluster::shared`] and a namespace of its own.
+//! `cargo xtask control-plane` builds the programs with [`source::build`]; `cargo xtask cluster`
+//! runs a cluster for a person.
+//!
+//! Nothing outlives the process that started a cluster: see [`keeper`].
 
 pub mod program;
 
 pub mod binaries;
 pub mod source;
 
+mod certificates;
+mod flags;
+mod kubeconfig;
+mod port;
+mod scratch;
+
+mod keeper;
+mod running;
+
+pub mod api;
+pub mod cluster;
+
+pub use api::{Api, ApiError};
 pub use binaries::{Binaries, Missing, Places};
+pub use cluster::{Audit, Cluster, Options, StartError, Stop};
 pub use program::Program;

@@ -1,0 +1,310 @@
+//! A throw-away control plane on loopback. Start at [`Cluster::start`], or in a test at
+//! [`Cluster::shared`].
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::api::{Api, ApiError};
+use crate::binaries::Binaries;
+use crate::certificates;
+use crate::flags;
+use crate::keeper::Keeper;
+use crate::kubeconfig::{self, Token, Users};
+use crate::port::HeldPort;
+use crate::program::Program;
+use crate::running::Running;
+use crate::scratch::{self, Scratch};
+
+/// Ten times what a busy machine with two cores was seen to need.
+const READY_MAX: Duration = Duration::from_secs(120);
+const STOP_MAX: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(25);
+
+/// How a cluster differs from the usual one.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub audit: Audit,
+    /// After ours; of two that name the same flag the last one counts.
+    pub apiserver_flags: Vec<String>,
+}
+
+/// Whether kube-apiserver records the requests it gets: see [`Cluster::audit_log`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audit {
+    #[default]
+    Off,
+    /// Who, what and when; no bodies.
+    Metadata,
+}
+
+/// How a program is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// SIGTERM: it may say goodbye to its clients.
+    Gracefully,
+    /// SIGKILL: as when its machine is lost.
+    AtOnce,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("cannot prepare a cluster: {0}")]
+    Files(#[from] io::Error),
+    #[error("cannot reach the cluster: {0}")]
+    Api(#[from] ApiError),
+    #[error("{program} ended: {status}\n{log}")]
+    Ended { program: Program, status: ExitStatus, log: String },
+    #[error("{program} is not ready after {} seconds\n{log}", READY_MAX.as_secs())]
+    NotReady { program: Program, log: String },
+    #[error("{program} runs already")]
+    RunsAlready { program: Program },
+}
+
+/// etcd and kube-apiserver, and on demand kube-controller-manager. Dropping it ends them and
+/// removes all their files; so does the end of the process that owns it, however it comes.
+pub struct Cluster {
+    // Fields are dropped in this order: the keeper ends the programs, then they are reaped.
+    keeper: Keeper,
+    programs: Mutex<Programs>,
+    scratch: Scratch,
+    binaries: Binaries,
+    options: Options,
+    url: String,
+    authority: String,
+    users: Users,
+    api: Api,
+    api_port: HeldPort,
+    controller_manager_port: HeldPort,
+}
+
+#[derive(Default)]
+struct Programs {
+    etcd: Option<Running>,
+    api_server: Option<Running>,
+    controller_manager: Option<Running>,
+}
+
+impl Cluster {
+    /// Returns when kube-apiserver says it is ready.
+    pub fn start(binaries: &Binaries, options: Options) -> Result<Self, StartError> {
+        let scratch = scratch::create(&env::temp_dir())?;
+        let keeper = Keeper::start(&scratch.path)?;
+        let authority = certificates::create(&scratch.path)?;
+        let users = Users::random()?;
+        let api_port = HeldPort::reserve()?;
+        let url = format!("https://127.0.0.1:{}", api_port.number());
+        let cluster = Self {
+            keeper,
+            programs: Mutex::default(),
+            binaries: binaries.clone(),
+            options,
+            api: Api::new(&url, &authority, users.admin.clone())?,
+            url,
+            authority,
+            users,
+            api_port,
+            controller_manager_port: HeldPort::reserve()?,
+            scratch,
+        };
+        cluster.write_files()?;
+        cluster.launch(Program::Etcd, &flags::etcd(cluster.directory()))?;
+        cluster.start_apiserver()?;
+        Ok(cluster)
+    }
+
+    /// The cluster that all tests of this process share, each in a namespace of its own.
+    /// `None` means skip: see [`Binaries::for_test`].
+    ///
+    /// # Panics
+    ///
+    /// When the programs are there and do not start: no test can go on then.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        let start = || {
+            let started = Self::start(&Binaries::for_test()?, Options::default());
+            Some(started.unwrap_or_else(|error| panic!("cannot start the shared cluster: {error}")))
+        };
+        SHARED.get_or_init(start).as_ref()
+    }
+
+    /// Where kube-apiserver is, without a slash at the end.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Requests as the administrator.
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// The administrator's kubeconfig file.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.file("admin.kubeconfig")
+    }
+
+    /// Where its files are, among them a log per program. Removed with the cluster.
+    pub fn directory(&self) -> &Path {
+        &self.scratch.path
+    }
+
+    /// One JSON object a line, when [`Options::audit`] asked for it.
+    pub fn audit_log(&self) -> PathBuf {
+        self.file(flags::AUDIT_LOG_FILE)
+    }
+
+    /// Creates a namespace whose name starts with `hint`, and gives back the name.
+    pub fn namespace(&self, hint: &str) -> Result<String, ApiError> {
+        let wanted = json!({"metadata": {"generateName": format!("{hint}-")}});
+        let created = self.api.create("/api/v1/namespaces", &wanted)?;
+        Ok(text_at(&created["metadata"]["name"]))
+    }
+
+    /// Creates a ServiceAccount, without any rights, and a kubeconfig file with a token of it.
+    pub fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, StartError> {
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        self.api.create(&accounts, &json!({"metadata": {"name": name}}))?;
+        let request = json!({"spec": {"expirationSeconds": 24 * 60 * 60}});
+        let answer = self.api.create(&format!("{accounts}/{name}/token"), &request)?;
+        let token = Token::from_text(&text_at(&answer["status"]["token"]));
+        let path = self.file(&format!("{namespace}-{name}.kubeconfig"));
+        kubeconfig::write(&path, self.directory(), &self.url, &token)?;
+        Ok(path)
+    }
+
+    /// Starts kube-apiserver again after [`Cluster::stop`], on the same port.
+    pub fn start_apiserver(&self) -> Result<(), StartError> {
+        let mut flags = flags::apiserver(self.directory(), self.api_port.number());
+        match self.options.audit {
+            Audit::Off => {}
+            Audit::Metadata => flags.extend(flags::audit(self.directory())),
+        }
+        flags.extend(self.options.apiserver_flags.iter().cloned());
+        self.launch(Program::ApiServer, &flags)?;
+        self.wait_until_ready(Program::ApiServer, &self.api, "/readyz")
+    }
+
+    /// Runs kube-controller-manager with exactly these controllers, without leader election.
+    pub fn start_controller_manager(
+        &self,
+        controllers: &[&str],
+        more_flags: &[&str],
+    ) -> Result<(), StartError> {
+        let port = self.controller_manager_port.number();
+        let kubeconfig = self.file("controller-manager.kubeconfig");
+        let mut flags = flags::controller_manager(self.directory(), port, &kubeconfig, controllers);
+        flags.extend(more_flags.iter().map(|&flag| flag.to_owned()));
+        self.launch(Program::ControllerManager, &flags)?;
+        self.wait_until_ready(Program::ControllerManager, &self.controller_manager()?, "/healthz")
+    }
+
+    /// Requests to kube-controller-manager itself: its metrics and health.
+    pub fn controller_manager(&self) -> Result<Api, ApiError> {
+        let url = format!("https://127.0.0.1:{}", self.controller_manager_port.number());
+        Api::new(&url, &self.authority, self.users.admin.clone())
+    }
+
+    /// Ends a program and waits for its end. One that ignores SIGTERM is killed after a minute.
+    pub fn stop(&self, program: Program, how: Stop) -> io::Result<()> {
+        let Some(mut running) = self.programs().slot(program).take() else { return Ok(()) };
+        match how {
+            Stop::Gracefully => running.signal(Signal::TERM)?,
+            Stop::AtOnce => running.signal(Signal::KILL)?,
+        }
+        if !running.wait(STOP_MAX) {
+            running.signal(Signal::KILL)?;
+            running.wait(STOP_MAX);
+        }
+        Ok(())
+    }
+
+    /// Holds a program still, as a machine does that is out of memory or of network.
+    pub fn pause(&self, program: Program) -> io::Result<()> {
+        self.signal(program, Signal::STOP)
+    }
+
+    pub fn resume(&self, program: Program) -> io::Result<()> {
+        self.signal(program, Signal::CONT)
+    }
+
+    /// The first program that ended without being stopped, and the end of its log.
+    pub fn failed(&self) -> Option<StartError> {
+        let mut programs = self.programs();
+        Program::ALL.into_iter().find_map(|program| {
+            let running = programs.slot(program).as_mut()?;
+            let status = running.ended()?;
+            Some(StartError::Ended { program, status, log: running.log_end() })
+        })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory().join(name)
+    }
+
+    fn write_files(&self) -> io::Result<()> {
+        let Users { admin, controller_manager } = &self.users;
+        fs::write(self.file(flags::TOKENS_FILE), self.users.token_file())?;
+        fs::write(self.file(flags::AUDIT_POLICY_FILE), flags::AUDIT_POLICY)?;
+        let write =
+            |path: &Path, token| kubeconfig::write(path, self.directory(), &self.url, token);
+        write(&self.kubeconfig(), admin)?;
+        write(&self.file("controller-manager.kubeconfig"), controller_manager)
+    }
+
+    fn launch(&self, program: Program, flags: &[String]) -> Result<(), StartError> {
+        let mut programs = self.programs();
+        let slot = programs.slot(program);
+        if slot.as_mut().is_some_and(|running| running.ended().is_none()) {
+            return Err(StartError::RunsAlready { program });
+        }
+        let path = self.binaries.path(program);
+        *slot = Some(Running::start(&self.keeper, self.directory(), &path, program, flags)?);
+        Ok(())
+    }
+
+    fn wait_until_ready(&self, program: Program, api: &Api, path: &str) -> Result<(), StartError> {
+        let started = Instant::now();
+        while api.text(path).is_err() {
+            if let Some(failed) = self.failed() {
+                return Err(failed);
+            }
+            if started.elapsed() > READY_MAX {
+                let log = self.programs().slot(program).as_ref().map(Running::log_end);
+                return Err(StartError::NotReady { program, log: log.unwrap_or_default() });
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    fn signal(&self, program: Program, signal: Signal) -> io::Result<()> {
+        self.programs().slot(program).as_mut().map_or(Ok(()), |running| running.signal(signal))
+    }
+
+    /// A test that panicked while it held the lock left the slots as they were.
+    fn programs(&self) -> MutexGuard<'_, Programs> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Programs {
+    fn slot(&mut self, program: Program) -> &mut Option<Running> {
+        match program {
+            Program::Etcd => &mut self.etcd,
+            Program::ApiServer => &mut self.api_server,
+            Program::ControllerManager => &mut self.controller_manager,
+        }
+    }
+}
+
+fn text_at(value: &serde_json::Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,82 @@
+//! One running program: its process and its log.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::keeper::Keeper;
+use crate::program::Program;
+
+const POLL: Duration = Duration::from_millis(25);
+/// Of a program that does not start, the end of its log says why.
+const LOG_LINES_MAX: usize = 15;
+
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Running {
+    /// Starts `path` with nothing of our environment, which would otherwise configure it: etcd, for
+    /// one, reads every flag from a variable too.
+    pub fn start(
+        keeper: &Keeper,
+        directory: &Path,
+        path: &Path,
+        program: Program,
+        flags: &[String],
+    ) -> io::Result<Self> {
+        let log = directory.join(format!("{program}.log"));
+        let output = File::options().create(true).append(true).open(&log)?;
+        let mut command = Command::new(path);
+        command.args(flags).env_clear().current_dir(directory).stdin(Stdio::null());
+        command.stdout(output.try_clone()?).stderr(output);
+        Ok(Self { child: keeper.adopt(&mut command).spawn()?, log })
+    }
+
+    /// `Some` when it ended by itself.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        // Only a process that is not our child cannot be asked.
+        self.child.try_wait().ok().flatten()
+    }
+
+    pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
+        if self.ended().is_some() {
+            return Ok(());
+        }
+        Ok(kill_process(Pid::from_child(&self.child), signal)?)
+    }
+
+    /// Waits for its end; false when it still runs after `limit`.
+    pub fn wait(&mut self, limit: Duration) -> bool {
+        let started = Instant::now();
+        while self.ended().is_none() {
+            if started.elapsed() > limit {
+                return false;
+            }
+            thread::sleep(POLL);
+        }
+        true
+    }
+
+    pub fn log_end(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES_MAX)..].join("\n")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only when it ended before: then there is nothing left to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
