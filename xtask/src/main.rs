@@ -1,5 +1,7 @@
 //! Developer commands. `cargo xtask test` checks everything and is what CI runs.
 
+mod cluster;
+mod control_plane;
 mod test;
 
 use std::process::ExitCode;
@@ -17,11 +19,17 @@ struct Cli {
 enum Command {
     /// Format, lints, tests: everything CI runs, in the same order
     Test,
+    /// Find or build etcd, kube-apiserver and kube-controller-manager; prints their directory
+    ControlPlane,
+    /// Run a throw-away control plane until Ctrl-C; prints the KUBECONFIG to export
+    Cluster(cluster::Args),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Test => test::run(),
+        Command::ControlPlane => control_plane::run(),
+        Command::Cluster(args) => cluster::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
