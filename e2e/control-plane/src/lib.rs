@@ -6,7 +6,7 @@
 //! `cargo xtask control-plane` builds the programs with [`source::build`]; `cargo xtask cluster`
 //! runs a cluster for a person.
 //!
-//! Nothing outlives the process that started a cluster: see [`keeper`].
+//! Nothing outlives the process that started a cluster: see the module `keeper`.
 
 pub mod program;
 

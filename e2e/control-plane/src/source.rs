@@ -2,7 +2,8 @@
 //!
 //! A program appears in the cache whole or not at all: it is built into a directory of its own and
 //! renamed. An interrupted build loses at most one program, and even that one continues from Go's
-//! own build cache. A file lock keeps two runs from building the same thing at once.
+//! own build cache. A file lock keeps two runs from building the same thing at once, and a keeper
+//! ends Go when we are ended.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader};
@@ -11,6 +12,7 @@ use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::binaries::{Binaries, Places, version_of};
+use crate::keeper::Keeper;
 use crate::program::{KUBERNETES_VERSION, Program};
 
 const PARTIAL_PREFIX: &str = "partial-";
@@ -60,7 +62,7 @@ pub fn build(places: &Places, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Bina
     require_go()?;
     let directory = places.build_directory().ok_or(BuildError::NoCache)?;
     fs::create_dir_all(&directory).map_err(files(&directory))?;
-    let _lock = lock(&directory.with_extension("lock"), tell)?;
+    let _lock = lock(&directory.join("lock"), tell)?;
     remove_partial(&directory);
 
     for program in Program::ALL {
@@ -152,12 +154,14 @@ fn build_program(
     let partial = tempfile::Builder::new()
         .prefix(PARTIAL_PREFIX)
         .tempdir_in(directory)
-        .map_err(files(directory))?;
-    let built = partial.path().join(program.name());
+        .map_err(files(directory))?
+        .keep();
+    let keeper = Keeper::start(&partial).map_err(BuildError::Start)?;
+    let built = partial.join(program.name());
 
     tell(Progress::Fetching { program, module: None });
-    let n_packages = count_packages(program, tell)?;
-    compile(program, n_packages, &built, tell)?;
+    let n_packages = count_packages(program, &keeper, tell)?;
+    compile(program, &keeper, n_packages, &built, tell)?;
     check_version(program, &built)?;
 
     let place = directory.join(program.name());
@@ -168,13 +172,14 @@ fn build_program(
 
 fn count_packages(
     program: Program,
+    keeper: &Keeper,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<usize, BuildError> {
     let mut go = go(program);
     go.args(["list", "-mod=readonly", "-buildvcs=false", "-deps", program.package()]);
     let mut stdout = tempfile::tempfile().map_err(files(&std::env::temp_dir()))?;
     go.stdout(stdout.try_clone().map_err(BuildError::Start)?);
-    watch(program, go, &mut |line| {
+    watch(program, keeper, go, &mut |line| {
         let module = line.strip_prefix("go: downloading ")?;
         tell(Progress::Fetching { program, module: Some(module) });
         Some(())
@@ -185,6 +190,7 @@ fn count_packages(
 
 fn compile(
     program: Program,
+    keeper: &Keeper,
     n_packages: usize,
     built: &Path,
     tell: &mut dyn FnMut(Progress<'_>),
@@ -195,7 +201,7 @@ fn compile(
     go.arg("-ldflags").arg(linker_flags(program)).arg("-o").arg(built).arg(program.package());
     go.stdout(Stdio::null());
     let mut n_done = 0;
-    watch(program, go, &mut |line| {
+    watch(program, keeper, go, &mut |line| {
         if line.contains(' ') {
             return None;
         }
@@ -239,10 +245,12 @@ fn minor_of(version: &str) -> &str {
 /// Runs Go, showing each line it says to `take`; those not taken are kept to explain a failure.
 fn watch(
     program: Program,
+    keeper: &Keeper,
     mut go: Command,
     take: &mut dyn FnMut(&str) -> Option<()>,
 ) -> Result<(), BuildError> {
-    let mut child = go.stderr(Stdio::piped()).spawn().map_err(BuildError::Start)?;
+    let go = keeper.adopt(go.stderr(Stdio::piped()));
+    let mut child = go.spawn().map_err(BuildError::Start)?;
     let stderr = child.stderr.take().expect("it was piped two lines above");
     let output = lines_not_taken(stderr, take);
     let status = child.wait().map_err(BuildError::Start)?;
