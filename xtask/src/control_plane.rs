@@ -31,6 +31,7 @@ pub fn find_or_build() -> Result<Binaries> {
     for passed_over in &search.passed_over {
         eprintln!("note: {passed_over}");
     }
+    source::require_go().map_err(with_hint)?;
     eprintln!("building the control plane: once, about seven minutes on two cores");
     let built = if io::stderr().is_terminal() {
         let mut bar = Bar::default();

@@ -114,7 +114,8 @@ fn files(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
     |source| BuildError::Files { path, source }
 }
 
-fn require_go() -> Result<(), BuildError> {
+/// Whether a build can be tried at all.
+pub fn require_go() -> Result<(), BuildError> {
     match Command::new("go").arg("version").stdout(Stdio::null()).status() {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(BuildError::NoGo),
