@@ -1,0 +1,117 @@
+//! The cases that are measured, held so that only planning is.
+
+use endpointd_model::{
+    ClusterIp, EndpointSlice, Family, Node, Pod, PodIp, PodIps, Readiness, Service, ServicePort,
+    TargetPort, Text, Uid,
+};
+use endpointd_plan::{
+    Memory, NodeState, Plan, PodOnNode, Settings, SliceSnapshot, Topology, World,
+};
+
+/// One Service and all that its plan looks at.
+pub struct Case {
+    service: Service,
+    pods: Vec<Pod>,
+    slices: Vec<EndpointSlice>,
+    topology: Topology,
+    memory: Memory,
+}
+
+impl Case {
+    pub fn plan(&self) -> Plan {
+        let zone: Text = "zone-a".into();
+        let on_node = |pod| PodOnNode { pod, node: NodeState::Known { zone: Some(zone.clone()) } };
+        let snapshot = SliceSnapshot {
+            service: Some(&self.service),
+            pods: self.pods.iter().map(on_node).collect(),
+            topology: &self.topology,
+            slices: self.slices.iter().collect(),
+            memory: &self.memory,
+        };
+        endpointd_plan::slices(&snapshot, &Settings::default())
+    }
+
+    /// The same with its plan applied.
+    fn settled(mut self) -> Self {
+        let plan = self.plan();
+        let mut world = World::default();
+        plan.writes.iter().for_each(|write| world.apply(write));
+        self.slices = world.slices.into_values().collect();
+        self.memory = plan.memory;
+        assert!(self.plan().is_empty(), "a case starts at rest");
+        self
+    }
+}
+
+/// All slices are right but for one pod that is not ready any more.
+pub fn settled_with_a_flip(n_pods: usize) -> Case {
+    let mut case = cold(n_pods).settled();
+    case.pods[n_pods / 2].readiness = Some(Readiness { is_ready: false, since: None });
+    let plan = case.plan();
+    assert_eq!(plan.writes.len(), 1, "one slice changes");
+    case
+}
+
+/// No slices yet.
+pub fn cold(n_pods: usize) -> Case {
+    let service = Service {
+        namespace: "shop".into(),
+        name: "web".into(),
+        uid: Uid::from("6f1cbb0e-0d5c-4a53-9e06-7a9ffb1f5a11"),
+        labels: [("app", "web"), ("team", "shop")].into_iter().collect(),
+        selector: [("app", "web")].into_iter().collect(),
+        cluster_ip: ClusterIp::Ip(Family::V4),
+        families: vec![Family::V4],
+        ports: vec![port(0)],
+        ..Service::default()
+    };
+    let pods = (0..n_pods).map(pod).collect();
+    let nodes = [Node { name: "node-0".into(), ..Node::default() }];
+    let topology = Topology::of(&nodes);
+    Case { service, pods, slices: Vec::new(), topology, memory: Memory::default() }
+}
+
+/// A Service of many ports, half of them named.
+pub fn many_ports(n_ports: usize, n_pods: usize) -> Case {
+    let mut case = cold(n_pods);
+    case.service.ports = (0..n_ports).map(port).collect();
+    let named = case.service.ports.iter().filter_map(|port| match &port.target {
+        TargetPort::Name(name) => Some(endpointd_model::NamedPort {
+            name: name.clone(),
+            protocol: port.protocol.clone(),
+            number: 8080,
+        }),
+        TargetPort::Number(_) => None,
+    });
+    let named: std::sync::Arc<[_]> = named.collect();
+    case.pods.iter_mut().for_each(|pod| pod.named_ports = named.clone());
+    case
+}
+
+fn port(n: usize) -> ServicePort {
+    let number = i32::try_from(n).expect("fewer ports than that");
+    ServicePort {
+        name: format!("port-{n}").into(),
+        protocol: endpointd_model::Protocol::Tcp,
+        app_protocol: None,
+        target: if n % 2 == 0 {
+            TargetPort::Number(8080 + number)
+        } else {
+            TargetPort::Name(format!("port-{n}").into())
+        },
+    }
+}
+
+fn pod(n: usize) -> Pod {
+    let ip = PodIp::parse(&format!("10.{}.{}.{}", n / 65_536, n / 256 % 256, n % 256));
+    Pod {
+        namespace: "shop".into(),
+        name: format!("web-6d4cf56db6-{n:05}").into(),
+        uid: Uid::from(format!("6f1cbb0e-0d5c-4a53-9e06-{n:012x}").as_str()),
+        labels: [("app", "web")].into_iter().collect(),
+        node_name: Some(format!("node-{}", n % 100).into()),
+        ips: PodIps { primary: Some(ip.clone()), all: [ip].into() },
+        readiness: Some(Readiness { is_ready: true, since: None }),
+        ..Pod::default()
+    }
+}
