@@ -1,0 +1,39 @@
+//! `endpointd`: one file per subcommand; this one only chooses between them.
+
+mod plan;
+mod refusal;
+mod stderr;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Exit code of everything that could not be done; also clap's for flags it cannot read.
+const REFUSED: u8 = 2;
+
+/// Keeps the Endpoints and EndpointSlices of a Kubernetes cluster as they should be
+#[derive(Parser)]
+#[command(name = "endpointd", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Plan(plan::Flags),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Plan(flags) => plan::run(&flags),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            stderr::line(format_args!("error: {}", refusal.message));
+            stderr::line(format_args!("hint: {}", refusal.hint));
+            ExitCode::from(REFUSED)
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The flags of `plan` as people type them, and what they mean.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use endpointd_model::{Controller, Key};
+use endpointd_plan::Settings;
+
+use crate::refusal::Refusal;
+
+const ENDPOINTS_MAX: usize = 1000; // The API server refuses larger slices.
+
+/// Show what would be written for the objects in files
+#[derive(Args)]
+#[command(
+    long_about = "Show what would be written for the objects in files.\n\n\
+        Reads Services, pods, nodes, Endpoints, and EndpointSlices from YAML or JSON, decides \
+        what the controllers would write, and prints it. Nothing is written and no cluster is \
+        asked. Objects of other kinds are ignored; a malformed one is reported and left out. \
+        Objects without a namespace are in `default`.\n\n\
+        The plan goes to standard output, everything else to standard error. Exit code: 0 when \
+        planned, whether or not there is something to write; 2 when that was not possible.",
+    after_long_help = "Examples:\n  \
+        kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml | endpointd plan -f -\n  \
+        endpointd plan -f dump.yaml --service shop/web\n  \
+        endpointd plan -f services.yaml pods.json --controllers '*,-endpoints-controller'\n  \
+        endpointd plan -f dump.yaml -o json | jq '.plans[] | select(.writes != [])'"
+)]
+pub struct Flags {
+    /// Files to read, YAML or JSON; a directory stands for the files in it, `-` for standard input
+    #[arg(short, long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    pub files: Vec<PathBuf>,
+
+    /// A table for people, or JSON for programs
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub output: Format,
+
+    /// Plan only this Service or Endpoints; without a namespace it is in `default`; repeatable
+    #[arg(long = "service", value_name = "NAMESPACE/NAME")]
+    pub services: Vec<String>,
+
+    /// Controllers to plan for: `*` for all, `name`, `-name` to leave one out, separated by commas
+    ///
+    /// Known are `endpointslice-controller` (`endpointslice`), `endpoints-controller`
+    /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`).
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "*",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub controllers: Vec<String>,
+
+    /// The most endpoints a slice may hold, from 1 to 1000
+    #[arg(long, value_name = "N", default_value = "100", allow_hyphen_values = true)]
+    pub max_endpoints_per_slice: String,
+
+    /// The most addresses mirrored of one subset of Endpoints, from 1 to 1000
+    #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
+    pub mirroring_max_endpoints_per_subset: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    #[default]
+    Table,
+    Json,
+}
+
+/// What was asked for, checked.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request {
+    pub controllers: BTreeSet<Controller>,
+    pub choice: Choice,
+    pub settings: Settings,
+}
+
+/// Which keys to plan.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Every Service and Endpoints there is.
+    All,
+    Named(BTreeSet<Key>),
+}
+
+impl Request {
+    pub fn resolve(flags: &Flags) -> Result<Self, Refusal> {
+        let Flags { files: _, output: _, services, controllers, .. } = flags;
+        let defaults = Settings::default();
+        let settings = Settings {
+            endpoints_per_slice_max: limit(
+                "max-endpoints-per-slice",
+                &flags.max_endpoints_per_slice,
+                defaults.endpoints_per_slice_max,
+            )?,
+            mirrored_per_subset_max: limit(
+                "mirroring-max-endpoints-per-subset",
+                &flags.mirroring_max_endpoints_per_subset,
+                defaults.mirrored_per_subset_max,
+            )?,
+        };
+        Ok(Self { controllers: chosen(controllers)?, choice: choice(services)?, settings })
+    }
+}
+
+fn limit(flag: &str, text: &str, default: usize) -> Result<usize, Refusal> {
+    match text.parse() {
+        Ok(limit @ 1..=ENDPOINTS_MAX) => Ok(limit),
+        Ok(_) | Err(_) => Err(Refusal::new(
+            format!("`--{flag}` must be a number from 1 to {ENDPOINTS_MAX}: `{text}`"),
+            format!("without the flag it is {default}"),
+        )),
+    }
+}
+
+/// The first word about a controller counts, and `*` speaks for those not mentioned.
+/// Upstream: `IsControllerEnabled` in k8s.io/controller-manager.
+fn chosen(words: &[String]) -> Result<BTreeSet<Controller>, Refusal> {
+    let mut has_star = false;
+    let mut said: Vec<(Controller, Verdict)> = Vec::new();
+    for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
+        if word == "*" {
+            has_star = true;
+            continue;
+        }
+        let (name, verdict) = match word.strip_prefix('-') {
+            Some(name) => (name, Verdict::Off),
+            None => (word, Verdict::On),
+        };
+        said.push((known(name)?, verdict));
+    }
+    let is_on = |controller: &Controller| {
+        let verdict = said.iter().find(|(one, _)| one == controller);
+        verdict.map_or(has_star, |(_, verdict)| *verdict == Verdict::On)
+    };
+    Ok(Controller::ALL.into_iter().filter(is_on).collect())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    On,
+    Off,
+}
+
+fn known(name: &str) -> Result<Controller, Refusal> {
+    let is_named = |one: &Controller| one.name() == name || one.alias() == name;
+    Controller::ALL.into_iter().find(is_named).ok_or_else(|| {
+        let names = Controller::ALL.map(|one| format!("`{}` (`{}`)", one.name(), one.alias()));
+        Refusal::new(
+            format!("`--controllers` names an unknown controller: `{name}`"),
+            format!("known are `*`, {}; a `-` before a name leaves it out", names.join(", ")),
+        )
+    })
+}
+
+fn choice(services: &[String]) -> Result<Choice, Refusal> {
+    if services.is_empty() {
+        return Ok(Choice::All);
+    }
+    services.iter().map(|text| key(text)).collect::<Result<_, _>>().map(Choice::Named)
+}
+
+fn key(text: &str) -> Result<Key, Refusal> {
+    let (namespace, name) = text.split_once('/').unwrap_or((super::DEFAULT_NAMESPACE, text));
+    if namespace.is_empty() || name.is_empty() || name.contains('/') {
+        return Err(Refusal::new(
+            format!("`--service` must be `namespace/name` or `name`: `{text}`"),
+            "for example `--service shop/web`",
+        ));
+    }
+    Ok(Key::new(namespace, name))
+}

@@ -1,0 +1,138 @@
+//! Reads a stream of JSON documents, one after the other with or without space between them.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
+use serde_json::{Map, Value};
+
+use super::document::{Document, Failure, Item};
+
+/// Why a text is not a stream of JSON documents.
+pub enum NotJson {
+    /// It was, as far as it went.
+    CutOff(Failure),
+    /// It may be YAML, of which most JSON is a part.
+    Wrong(Failure),
+}
+
+pub fn documents(bytes: &[u8]) -> Result<Vec<Document>, NotJson> {
+    serde_json::Deserializer::from_slice(bytes).into_iter().collect::<Result<_, _>>().map_err(
+        |error: serde_json::Error| match error.classify() {
+            Category::Eof => NotJson::CutOff(failure(&error)),
+            Category::Io | Category::Syntax | Category::Data => NotJson::Wrong(failure(&error)),
+        },
+    )
+}
+
+fn failure(error: &serde_json::Error) -> Failure {
+    let (line, column) = (error.line(), error.column());
+    let text = error.to_string();
+    let reason = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+    Failure { line, column, reason: reason.to_owned() }
+}
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DocumentVisitor)
+    }
+}
+
+struct DocumentVisitor;
+
+macro_rules! scalars {
+    ($($method:ident: $type:ty => $give:expr;)*) => {$(
+        fn $method<E: Error>(self, value: $type) -> Result<Self::Value, E> {
+            Ok($give(value))
+        }
+    )*};
+}
+
+impl<'de> Visitor<'de> for DocumentVisitor {
+    type Value = Document;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a Kubernetes object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Document, A::Error> {
+        let mut fields = Map::new();
+        let mut items = None;
+        while let Some(key) = entries.next_key::<String>()? {
+            if key != "items" {
+                fields.insert(key, entries.next_value()?);
+                continue;
+            }
+            match entries.next_value()? {
+                Items::List(list) => items = Some(list),
+                Items::Other(value) => drop(fields.insert(key, value)),
+            }
+        }
+        Ok(Document::Object { fields, items })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Document, A::Error> {
+        while entries.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Document::Other("a bare list"))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Document, E> {
+        Ok(Document::Empty)
+    }
+
+    scalars! {
+        visit_bool: bool => |_| Document::Other("a bare boolean");
+        visit_i64: i64 => |_| Document::Other("a bare number");
+        visit_u64: u64 => |_| Document::Other("a bare number");
+        visit_f64: f64 => |_| Document::Other("a bare number");
+        visit_str: &str => |_| Document::Other("bare text");
+    }
+}
+
+/// The value of a top-level `items`.
+enum Items {
+    List(Vec<Item>),
+    Other(Value),
+}
+
+impl<'de> Deserialize<'de> for Items {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemsVisitor)
+    }
+}
+
+struct ItemsVisitor;
+
+impl<'de> Visitor<'de> for ItemsVisitor {
+    type Value = Items;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Items, A::Error> {
+        let mut items = Vec::new();
+        while let Some(value) = entries.next_element()? {
+            items.push(Item::of(value));
+        }
+        Ok(Items::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Items, A::Error> {
+        Value::deserialize(MapAccessDeserializer::new(entries)).map(Items::Other)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Items, E> {
+        Ok(Items::Other(Value::Null))
+    }
+
+    scalars! {
+        visit_bool: bool => |value: bool| Items::Other(value.into());
+        visit_i64: i64 => |value: i64| Items::Other(value.into());
+        visit_u64: u64 => |value: u64| Items::Other(value.into());
+        visit_f64: f64 => |value: f64| Items::Other(value.into());
+        visit_str: &str => |value: &str| Items::Other(value.into());
+    }
+}

@@ -1,0 +1,114 @@
+//! The plan for programs. Objects become JSON one at a time, while they are written.
+
+use std::io;
+
+use endpointd_model::{Controller, Target, Write};
+use endpointd_plan::Plan;
+use endpointd_wire::to_json_value;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::Planned;
+
+/// The word of the contract, also used in the table.
+pub fn word(controller: Controller) -> &'static str {
+    match controller {
+        Controller::Slices => "endpointslice",
+        Controller::Endpoints => "endpoints",
+        Controller::Mirror => "mirroring",
+    }
+}
+
+pub fn render(out: &mut impl io::Write, planned: &[Planned]) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Output { plans: planned })?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    plans: &'a [Planned],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PlanJson<'a> {
+    controller: &'static str,
+    key: String,
+    writes: Vec<WriteJson<'a>>,
+    events: Vec<EventJson<'a>>,
+    left_out: Vec<LeftOutJson<'a>>,
+    retry: Option<String>,
+}
+
+impl Serialize for Planned {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { key, controller, plan } = self;
+        let Plan { writes, notices, left_out, retry, counts: _, memory: _ } = plan;
+        let events = notices.iter().map(|notice| EventJson {
+            kind: notice.notice_type().as_str(),
+            reason: notice.reason.as_str(),
+            message: &notice.message,
+        });
+        let left_out =
+            left_out.iter().map(|one| LeftOutJson { pod: &one.pod, reason: one.reason.as_str() });
+        let plan = PlanJson {
+            controller: word(*controller),
+            key: key.to_string(),
+            writes: writes.iter().map(WriteJson).collect(),
+            events: events.collect(),
+            left_out: left_out.collect(),
+            retry: retry.as_ref().map(ToString::to_string),
+        };
+        plan.serialize(serializer)
+    }
+}
+
+struct WriteJson<'a>(&'a Write);
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WriteFields<'a> {
+    verb: &'static str,
+    resource: &'static str,
+    name: &'a str,
+    object: Option<Value>,
+    /// What a delete must still find.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_version: Option<&'a str>,
+}
+
+impl Serialize for WriteJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(write) = self;
+        let key = write.key();
+        let preconditions = match write {
+            Write::Create(_) | Write::Update(_) => None,
+            Write::Delete(Target { uid, resource_version, .. }) => Some((uid, resource_version)),
+        };
+        let fields = WriteFields {
+            verb: write.verb(),
+            resource: write.resource().as_str(),
+            name: &key.name,
+            object: write.object().map(to_json_value),
+            uid: preconditions.map(|(uid, _)| uid.to_string()),
+            resource_version: preconditions.map(|(_, version)| version.as_ref()),
+        };
+        fields.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct EventJson<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    reason: &'static str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct LeftOutJson<'a> {
+    pod: &'a str,
+    reason: &'static str,
+}

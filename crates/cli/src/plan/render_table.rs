@@ -1,0 +1,180 @@
+//! The plan for people: a table of writes, then what else there is to know. On a terminal it fits
+//! the width and has colours; piped, every row is one line.
+
+use std::env;
+use std::io;
+
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
+use endpointd_model::Write;
+use endpointd_plan::{Retry, World};
+
+use super::Planned;
+use super::render_json::word;
+use super::what::What;
+
+/// In a narrower terminal whole lines read better than columns of a few letters.
+const WIDTH_MIN: u16 = 72;
+/// Columns of few and short words, never broken.
+const WHOLE: [&str; 4] = ["CONTROLLER", "VERB", "RESOURCE", "TYPE"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Colours {
+    On,
+    Off,
+}
+
+impl Colours {
+    /// Whether a terminal shows them is the table's to know; see <https://no-color.org>.
+    fn wanted() -> Self {
+        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
+        if is_set("NO_COLOR") || is_dumb { Self::Off } else { Self::On }
+    }
+}
+
+pub fn render(out: &mut impl io::Write, world: &World, planned: &[Planned]) -> io::Result<()> {
+    let colours = Colours::wanted();
+    let sections = [
+        (None, writes(world, planned, colours)),
+        (Some("events"), events(planned)),
+        (Some("pods left out"), left_out(planned)),
+        (Some("to be planned again"), retries(planned)),
+    ];
+    for (title, section) in sections {
+        let n_rows = section.rows.len();
+        match title {
+            None if n_rows == 0 => writeln!(out, "nothing to write")?,
+            None => print(out, section, colours)?,
+            Some(_) if n_rows == 0 => {}
+            Some(title) => {
+                writeln!(out, "\n{title}:")?;
+                print(out, section, colours)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Section {
+    header: &'static [&'static str],
+    rows: Vec<Vec<Cell>>,
+}
+
+fn writes(world: &World, planned: &[Planned], colours: Colours) -> Section {
+    let mut rows = Vec::new();
+    for Planned { key, controller, plan } in planned {
+        for write in &plan.writes {
+            rows.push(vec![
+                Cell::new(word(*controller)),
+                Cell::new(key),
+                verb(write, colours),
+                Cell::new(write.resource().as_str()),
+                Cell::new(write.key().name),
+                Cell::new(what(world, write)),
+            ]);
+        }
+    }
+    Section { header: &["CONTROLLER", "KEY", "VERB", "RESOURCE", "NAME", "WHAT"], rows }
+}
+
+fn verb(write: &Write, colours: Colours) -> Cell {
+    let colour = match write {
+        Write::Create(_) => Color::Green,
+        Write::Update(_) => Color::Yellow,
+        Write::Delete(_) => Color::Red,
+    };
+    let cell = Cell::new(write.verb());
+    match colours {
+        Colours::On => cell.fg(colour),
+        Colours::Off => cell,
+    }
+}
+
+/// What will be there; of a delete, what was.
+fn what(world: &World, write: &Write) -> String {
+    match (What::after(write), What::before(world, write)) {
+        (Some(after), Some(before)) if after.counts != before.counts => {
+            format!("{after} (was {})", before.counts)
+        }
+        (Some(what), _) | (None, Some(what)) => what.to_string(),
+        (None, None) => String::new(),
+    }
+}
+
+fn events(planned: &[Planned]) -> Section {
+    let mut rows = Vec::new();
+    for Planned { key, controller, plan } in planned {
+        for notice in &plan.notices {
+            rows.push(vec![
+                Cell::new(word(*controller)),
+                Cell::new(key),
+                Cell::new(notice.notice_type().as_str()),
+                Cell::new(notice.reason.as_str()),
+                Cell::new(&notice.message),
+            ]);
+        }
+    }
+    Section { header: &["CONTROLLER", "KEY", "TYPE", "REASON", "MESSAGE"], rows }
+}
+
+fn left_out(planned: &[Planned]) -> Section {
+    let mut rows = Vec::new();
+    for Planned { key, controller, plan } in planned {
+        for one in &plan.left_out {
+            rows.push(vec![
+                Cell::new(word(*controller)),
+                Cell::new(key),
+                Cell::new(&one.pod),
+                Cell::new(one.reason),
+            ]);
+        }
+    }
+    Section { header: &["CONTROLLER", "KEY", "POD", "REASON"], rows }
+}
+
+fn retries(planned: &[Planned]) -> Section {
+    let mut rows = Vec::new();
+    for Planned { key, controller, plan } in planned {
+        if let Some(retry) = &plan.retry {
+            let cells = [word(*controller).to_owned(), key.to_string(), why(retry)];
+            rows.push(cells.map(Cell::new).into());
+        }
+    }
+    Section { header: &["CONTROLLER", "KEY", "WHY"], rows }
+}
+
+/// Thousands of pods can wait for one node; the JSON has them all.
+fn why(retry: &Retry) -> String {
+    let Retry::MissingNodes(messages) = retry;
+    match messages.as_slice() {
+        [] => String::new(),
+        [message] => message.clone(),
+        [first, rest @ ..] => format!("{first}, and {} more", rest.len()),
+    }
+}
+
+fn print(out: &mut impl io::Write, section: Section, colours: Colours) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(section.header.iter().map(|title| match colours {
+        Colours::On => Cell::new(title).add_attribute(Attribute::Bold),
+        Colours::Off => Cell::new(title),
+    }));
+    table.add_rows(section.rows);
+    if table.is_tty() && table.width().is_some_and(|width| width >= WIDTH_MIN) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    } else {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
+    let n_columns = section.header.len();
+    for (at, (column, title)) in table.column_iter_mut().zip(section.header).enumerate() {
+        column.set_padding((0, if at + 1 < n_columns { 2 } else { 0 }));
+        if WHOLE.contains(title) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
