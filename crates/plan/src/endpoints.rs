@@ -106,10 +106,8 @@ fn first_address(
     let family = primary_family(service, pod);
     let addresses = pods::addresses(pod, family);
     bad_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
-    match addresses.missing(family) {
-        Some(reason) => Err(reason),
-        None => addresses.good.into_iter().next().ok_or(Reason::NoAddress),
-    }
+    let first = addresses.first.ok_or_else(|| addresses.why_none(family))?;
+    Ok(first.to_string().into())
 }
 
 /// Without `ipFamilies`, a real cluster IP decides, and without that the pod's own address.
@@ -127,7 +125,7 @@ fn primary_family(service: &Service, pod: &Pod) -> Family {
 fn address(service: &Service, pod: &Pod, ip: Text) -> EndpointAddress {
     EndpointAddress {
         ip,
-        hostname: pods::hostname(pod, service),
+        hostname: pods::hostname(pod, service).cloned(),
         // Always there, empty for a pod without a node.
         node_name: Some(pod.node_name.clone().unwrap_or_default()),
         target_ref: Some(pods::object_ref(pod)),

@@ -1,14 +1,15 @@
 //! The mirroring controller's decision. Upstream: `syncEndpoints` and its reconciler.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use endpointd_model::{
     AddressType, Annotations, Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice,
     Endpoints, Family, Labels, Meta, Notice, NoticeReason, OwnerRef, Regarding, Subset, SubsetPort,
-    names, parse_ip, refused_by_api_server,
+    Text, names, parse_ip, refused_by_api_server,
 };
 
-use crate::packing::{Desired, Draft, keep_wanted, recycle, take_over};
+use crate::packing::{Desired, Draft, Wanted, keep_wanted, recycle, take_over};
 use crate::port_set::PortSet;
 use crate::slice_names::{SliceNames, generate_name};
 use crate::subsets::{SamePort, repack};
@@ -75,8 +76,7 @@ fn plan_mirrored(
     for ((address_type, ports), endpoints) in collected.endpoints_by_group {
         let group = (address_type, ports);
         let observed = observed_by_group.remove(&group).unwrap_or_default();
-        let mut desired = Desired::new(endpoints);
-        desired.truncate(max);
+        let desired = Desired::new(by_identity(endpoints, max));
         drafts.extend(mirror_group(&template.blank(&group), observed, desired, &mut plan.counts));
     }
     drafts.extend(observed_by_group.into_values().flatten().map(Draft::Doomed));
@@ -95,7 +95,7 @@ type Group = (AddressType, PortSet);
 fn mirror_group<'a>(
     blank: &EndpointSlice,
     observed: Vec<&'a EndpointSlice>,
-    desired: Desired,
+    desired: Desired<Endpoint>,
     counts: &mut Counts,
 ) -> Vec<Draft<'a>> {
     if desired.len() == 0 {
@@ -121,7 +121,7 @@ fn mirror_group<'a>(
 }
 
 /// A new slice with all that is desired.
-fn fresh<'a>(blank: &EndpointSlice, mut desired: Desired) -> (Draft<'a>, Counts) {
+fn fresh<'a>(blank: &EndpointSlice, mut desired: Desired<Endpoint>) -> (Draft<'a>, Counts) {
     let counts = Counts { n_added: desired.len(), ..Counts::default() };
     let mut slice = blank.clone();
     desired.fill(&mut slice.endpoints, usize::MAX);
@@ -132,7 +132,7 @@ fn fresh<'a>(blank: &EndpointSlice, mut desired: Desired) -> (Draft<'a>, Counts)
 fn draw<'a>(
     blank: &EndpointSlice,
     observed: &'a EndpointSlice,
-    mut desired: Desired,
+    mut desired: Desired<Endpoint>,
 ) -> (Draft<'a>, Counts) {
     let kept = keep_wanted(observed, &mut desired);
     let counts = Counts {
@@ -255,6 +255,55 @@ fn endpoint(address: EndpointAddress, is_ready: bool) -> Option<(AddressType, En
         ..Endpoint::default()
     };
     Some((Family::of(ip).into(), endpoint))
+}
+
+/// Of two endpoints with the same identity the later one counts, as in upstream's map; of more
+/// than fit into a slice, the first.
+fn by_identity(mut endpoints: Vec<Endpoint>, max: usize) -> Vec<Endpoint> {
+    endpoints.reverse();
+    endpoints.sort_by(|a, b| a.compare(b));
+    endpoints.dedup_by(|later, first| later.compare(first) == Ordering::Equal);
+    endpoints.truncate(max);
+    endpoints
+}
+
+/// A mirrored endpoint has one address.
+impl Wanted for Endpoint {
+    fn compare(&self, observed: &Endpoint) -> Ordering {
+        fn identity(endpoint: &Endpoint) -> (&[Text], &str, &str, &str) {
+            let target = endpoint.target_ref.as_ref();
+            (
+                &endpoint.addresses,
+                endpoint.hostname.as_deref().unwrap_or(""),
+                target.map_or("", |target| &target.namespace),
+                target.map_or("", |target| &target.name),
+            )
+        }
+        identity(self).cmp(&identity(observed))
+    }
+
+    fn is_current(&self, observed: &Endpoint) -> bool {
+        let Endpoint {
+            addresses: _,
+            hostname: _,
+            hints: _,
+            deprecated_topology: _,
+            conditions,
+            node_name,
+            target_ref,
+            zone,
+        } = self;
+        let same_target = match (target_ref, &observed.target_ref) {
+            (Some(ours), Some(theirs)) => ours.same_object(theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        };
+        let rest = (&observed.conditions, &observed.node_name, &observed.zone);
+        same_target && (conditions, node_name, zone) == rest
+    }
+
+    fn to_endpoint(&self) -> Endpoint {
+        self.clone()
+    }
 }
 
 /// What every slice mirrored from one Endpoints object has in common.

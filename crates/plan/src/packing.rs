@@ -1,10 +1,9 @@
 //! Packing: which endpoint goes into which slice of its group, with as few writes as possible.
 //! Both slice controllers use it. Upstream: `reconcileByPortMapping`.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
-use endpointd_model::{Endpoint, EndpointSlice, Text};
+use endpointd_model::{Endpoint, EndpointSlice, Labels};
 
 /// A slice on its way through a plan.
 #[derive(Clone, Debug)]
@@ -38,46 +37,48 @@ impl Draft<'_> {
     }
 }
 
-/// The endpoints a group should hold, sorted by identity, each placed at most once.
-#[derive(Clone)]
-pub struct Desired {
-    endpoints: Vec<Endpoint>,
-    is_placed: Vec<bool>,
-    n_unplaced: usize,
+/// An endpoint that should be published, however it is held until it is written.
+pub trait Wanted {
+    /// How this one's identity compares with that of an observed endpoint: all but conditions,
+    /// topology, and the target's uid, which can change in place. Upstream: `hashEndpoint`.
+    fn compare(&self, observed: &Endpoint) -> Ordering;
+
+    /// Whether an observed endpoint of the same identity is up to date, hints excepted: those are
+    /// decided afterwards, for all slices together. Upstream: `EndpointsEqualBeyondHash`.
+    fn is_current(&self, observed: &Endpoint) -> bool;
+
+    fn to_endpoint(&self) -> Endpoint;
 }
 
-impl Desired {
-    /// Of two endpoints with the same identity the later one counts, as in upstream's map.
-    pub fn new(mut endpoints: Vec<Endpoint>) -> Self {
-        for endpoint in &mut endpoints {
-            endpoint.addresses.sort_unstable();
-        }
-        endpoints.reverse();
-        endpoints.sort_by(|a, b| identity(a).cmp(&identity(b)));
-        endpoints.dedup_by(|later, first| identity(later) == identity(first));
-        Self { is_placed: vec![false; endpoints.len()], n_unplaced: endpoints.len(), endpoints }
+/// The endpoints a group should hold, sorted by identity, each placed at most once.
+#[derive(Clone)]
+pub struct Desired<W> {
+    wanted: Vec<W>,
+    is_placed: Vec<bool>,
+    n_unplaced: usize,
+    /// The last place found: neighbours in a slice are often neighbours here.
+    last: usize,
+}
+
+impl<W: Wanted> Desired<W> {
+    /// `wanted` must be sorted by identity and without repetition.
+    pub fn new(wanted: Vec<W>) -> Self {
+        Self { is_placed: vec![false; wanted.len()], n_unplaced: wanted.len(), last: 0, wanted }
     }
 
     pub fn len(&self) -> usize {
-        self.endpoints.len()
+        self.wanted.len()
     }
 
     pub fn n_unplaced(&self) -> usize {
         self.n_unplaced
     }
 
-    /// Keeps the first `max` by identity.
-    pub fn truncate(&mut self, max: usize) {
-        self.endpoints.truncate(max);
-        self.is_placed.truncate(max);
-        self.n_unplaced = self.n_unplaced.min(max);
-    }
-
     /// Places the desired version of an observed endpoint where it was, if it is still wanted
     /// and was not found in an earlier slice.
     fn place(&mut self, observed: &Endpoint) -> Option<usize> {
-        let sought = identity(observed);
-        let at = self.endpoints.binary_search_by(|one| identity(one).cmp(&sought)).ok()?;
+        let at = self.find(observed)?;
+        self.last = at;
         if self.is_placed[at] {
             return None;
         }
@@ -86,68 +87,30 @@ impl Desired {
         Some(at)
     }
 
+    fn find(&self, observed: &Endpoint) -> Option<usize> {
+        let next = self.last + 1;
+        if self.wanted.get(next).is_some_and(|one| one.compare(observed) == Ordering::Equal) {
+            return Some(next);
+        }
+        self.wanted.binary_search_by(|one| one.compare(observed)).ok()
+    }
+
     /// Adds unplaced endpoints until the slice is full.
     pub fn fill(&mut self, slice: &mut Vec<Endpoint>, max: usize) {
         if self.n_unplaced == 0 {
             return;
         }
-        for (endpoint, is_placed) in self.endpoints.iter().zip(&mut self.is_placed) {
+        for (wanted, is_placed) in self.wanted.iter().zip(&mut self.is_placed) {
             if slice.len() >= max || self.n_unplaced == 0 {
                 return;
             }
             if !*is_placed {
                 *is_placed = true;
                 self.n_unplaced -= 1;
-                slice.push(endpoint.clone());
+                slice.push(wanted.to_endpoint());
             }
         }
     }
-}
-
-/// What makes two endpoints the same: all but conditions, topology, and the target's uid, which
-/// can change in place. Upstream: `hashEndpoint`.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Identity<'a> {
-    name: &'a str,
-    namespace: &'a str,
-    hostname: &'a str,
-    addresses: Cow<'a, [Text]>,
-}
-
-fn identity(endpoint: &Endpoint) -> Identity<'_> {
-    let target = endpoint.target_ref.as_ref();
-    let addresses = &endpoint.addresses;
-    Identity {
-        name: target.map_or("", |target| &target.name),
-        namespace: target.map_or("", |target| &target.namespace),
-        hostname: endpoint.hostname.as_deref().unwrap_or(""),
-        addresses: if addresses.is_sorted() {
-            Cow::Borrowed(addresses)
-        } else {
-            let mut sorted = addresses.clone();
-            sorted.sort_unstable();
-            Cow::Owned(sorted)
-        },
-    }
-}
-
-/// Equal in all that identity leaves open, hints excepted. Upstream: `EndpointsEqualBeyondHash`.
-fn same_beyond_identity(a: &Endpoint, b: &Endpoint) -> bool {
-    let Endpoint {
-        addresses: _,
-        hostname: _,
-        hints: _, // Decided afterwards, for all slices together.
-        deprecated_topology: _,
-        conditions,
-        node_name,
-        target_ref,
-        zone,
-    } = a;
-    let same_target = match (target_ref, &b.target_ref) {
-        (Some(a), Some(b)) => a.same_object(b),
-        (a, b) => a.is_none() && b.is_none(),
-    };
-    same_target && (conditions, node_name, zone) == (&b.conditions, &b.node_name, &b.zone)
 }
 
 /// What remains of one observed slice.
@@ -164,18 +127,18 @@ impl Kept {
     }
 
     /// The wanted endpoints in their desired version.
-    pub fn endpoints(&self, desired: &Desired) -> Vec<Endpoint> {
-        self.places.iter().map(|at| desired.endpoints[*at].clone()).collect()
+    pub fn endpoints(&self, desired: &Desired<impl Wanted>) -> Vec<Endpoint> {
+        self.places.iter().map(|at| desired.wanted[*at].to_endpoint()).collect()
     }
 }
 
 /// Keeps the wanted endpoints of one observed slice and drops the rest.
-pub fn keep_wanted(observed: &EndpointSlice, desired: &mut Desired) -> Kept {
+pub fn keep_wanted(observed: &EndpointSlice, desired: &mut Desired<impl Wanted>) -> Kept {
     let mut places = Vec::with_capacity(observed.endpoints.len());
     let mut n_updated = 0;
     for endpoint in &observed.endpoints {
         if let Some(at) = desired.place(endpoint) {
-            n_updated += usize::from(!same_beyond_identity(&desired.endpoints[at], endpoint));
+            n_updated += usize::from(!desired.wanted[at].is_current(endpoint));
             places.push(at);
         }
     }
@@ -195,7 +158,7 @@ pub struct Packing<'a> {
 /// when they are out of date; `blank` is a new slice of the group.
 pub fn pack<'a>(
     observed: &[&'a EndpointSlice],
-    desired: &mut Desired,
+    desired: &mut Desired<impl Wanted>,
     relabel: impl Fn(&EndpointSlice) -> Relabel,
     blank: &EndpointSlice,
     max: usize,
@@ -216,13 +179,13 @@ pub fn pack<'a>(
 /// Whether a slice's labels are out of date, and what they should be.
 pub struct Relabel {
     pub is_due: bool,
-    pub labels: endpointd_model::Labels,
+    pub labels: Labels,
 }
 
 fn redraft<'a>(
     observed: &'a EndpointSlice,
     kept: &Kept,
-    desired: &Desired,
+    desired: &Desired<impl Wanted>,
     relabel: Relabel,
 ) -> Draft<'a> {
     if kept.is_changed() && kept.places.is_empty() {
@@ -231,16 +194,22 @@ fn redraft<'a>(
     if !kept.is_changed() && !relabel.is_due {
         return Draft::Unchanged(observed);
     }
-    let mut slice = observed.clone();
+    let mut slice = EndpointSlice {
+        meta: observed.meta.clone(),
+        address_type: observed.address_type.clone(),
+        endpoints: if kept.is_changed() {
+            kept.endpoints(desired)
+        } else {
+            observed.endpoints.clone()
+        },
+        ports: observed.ports.clone(),
+    };
     slice.meta.labels = relabel.labels;
-    if kept.is_changed() {
-        slice.endpoints = kept.endpoints(desired);
-    }
     Draft::Changed(slice)
 }
 
 /// Fills the slices that are written anyway, fullest first; among equals, by name.
-fn top_up_changed(drafts: &mut [Draft], desired: &mut Desired, max: usize) {
+fn top_up_changed(drafts: &mut [Draft], desired: &mut Desired<impl Wanted>, max: usize) {
     let mut changed: Vec<&mut EndpointSlice> =
         drafts.iter_mut().filter_map(Draft::written).collect();
     changed.sort_by_key(|slice| Reverse(slice.endpoints.len()));
@@ -250,7 +219,12 @@ fn top_up_changed(drafts: &mut [Draft], desired: &mut Desired, max: usize) {
 }
 
 /// Puts the rest into the one unchanged slice it fills best, or else into new ones.
-fn place_rest(drafts: &mut Vec<Draft>, desired: &mut Desired, blank: &EndpointSlice, max: usize) {
+fn place_rest(
+    drafts: &mut Vec<Draft>,
+    desired: &mut Desired<impl Wanted>,
+    blank: &EndpointSlice,
+    max: usize,
+) {
     while desired.n_unplaced() > 0 {
         let n_left = desired.n_unplaced();
         if n_left < max

@@ -1,6 +1,7 @@
 //! What a pod contributes, before any grouping.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use endpointd_model::{
@@ -21,27 +22,28 @@ pub fn ineligible(pod: &Pod) -> Option<Reason> {
 
 /// Published only for pods that asked to be found by name under this very Service.
 /// Upstream: `ShouldSetHostname`.
-pub fn hostname(pod: &Pod, service: &Service) -> Option<Text> {
+pub fn hostname<'a>(pod: &'a Pod, service: &Service) -> Option<&'a Text> {
     let is_named_under =
         pod.subdomain.as_ref() == Some(&service.name) && pod.namespace == service.namespace;
-    if is_named_under { pod.hostname.clone() } else { None }
+    pod.hostname.as_ref().filter(|_| is_named_under)
 }
 
-/// A pod's addresses of one family, canonical, in their order, without those the API server
-/// would refuse.
+/// A pod's addresses of one family, in their order, without those the API server would refuse.
 pub struct Addresses {
-    pub good: Vec<Text>,
+    pub first: Option<IpAddr>,
+    pub more: Vec<IpAddr>,
     pub bad: Option<BadAddress>,
 }
 
 pub fn addresses(pod: &Pod, family: Family) -> Addresses {
-    let mut addresses = Addresses { good: Vec::new(), bad: None };
+    let mut addresses = Addresses { first: None, more: Vec::new(), bad: None };
     for ip in pod.ips.all.iter().filter(|ip| ip.family() == family) {
         match ip {
             PodIp::Garbage(_) => addresses.bad = Some(BadAddress::NotAnIp),
             PodIp::Ip(ip) => match refused_by_api_server(*ip) {
                 Some(bad) => addresses.bad = Some(bad),
-                None => addresses.good.push(ip.to_string().into()),
+                None if addresses.first.is_none() => addresses.first = Some(*ip),
+                None => addresses.more.push(*ip),
             },
         }
     }
@@ -49,12 +51,9 @@ pub fn addresses(pod: &Pod, family: Family) -> Addresses {
 }
 
 impl Addresses {
-    /// Why nothing is left to publish.
-    pub fn missing(&self, family: Family) -> Option<Reason> {
-        if !self.good.is_empty() {
-            return None;
-        }
-        Some(self.bad.map_or(Reason::NoAddressOfFamily(family), Reason::InvalidAddress))
+    /// Why there is nothing to publish.
+    pub fn why_none(&self, family: Family) -> Reason {
+        self.bad.map_or(Reason::NoAddressOfFamily(family), Reason::InvalidAddress)
     }
 }
 

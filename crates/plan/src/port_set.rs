@@ -1,8 +1,9 @@
 //! The exact ports a set of endpoints shares, and how a Service's ports come to them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use endpointd_model::{EndpointPort, Pod, Protocol, Service, ServicePort, TargetPort};
+use endpointd_model::{EndpointPort, NamedPort, Pod, Protocol, Service, ServicePort, TargetPort};
 
 /// Ports in canonical order. Together with an address type it makes a group: endpoints that may
 /// share slices. Upstream: `PortMapKey`.
@@ -31,6 +32,8 @@ pub struct PortResolver<'a> {
     index_by_found: BTreeMap<Found, usize>,
     index_by_ports: BTreeMap<PortSet, usize>,
     port_sets: Vec<PortSet>,
+    /// The ports of the last pod and what they came to: pods of one template share them.
+    last: Option<(Arc<[NamedPort]>, usize)>,
 }
 
 type Named<'a> = (&'a str, &'a Protocol);
@@ -49,12 +52,24 @@ impl<'a> PortResolver<'a> {
             index_by_found: BTreeMap::new(),
             index_by_ports: BTreeMap::new(),
             port_sets: Vec::new(),
+            last: None,
         }
     }
 
     /// The index of the pod's port set. A port that cannot be found is left out, so a pod may be
     /// published with fewer ports, or none.
     pub fn resolve(&mut self, pod: &Pod) -> usize {
+        match &self.last {
+            Some((ports, index)) if Arc::ptr_eq(ports, &pod.named_ports) => *index,
+            Some(_) | None => {
+                let index = self.resolve_ports(pod);
+                self.last = Some((pod.named_ports.clone(), index));
+                index
+            }
+        }
+    }
+
+    fn resolve_ports(&mut self, pod: &Pod) -> usize {
         let found = self.find_named(pod);
         if let Some(&index) = self.index_by_found.get(&found) {
             return index;

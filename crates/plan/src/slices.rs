@@ -1,6 +1,7 @@
 //! The endpointslice controller's decision. Upstream: `Reconciler.Reconcile`.
 
 mod desired;
+mod published;
 mod template;
 
 use std::collections::BTreeMap;
@@ -32,9 +33,13 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
     let (time, trigger) = trigger::observe(snapshot.memory.trigger.as_ref(), service, matched);
     let template = Template::of(service);
     let observed = template.observed(&snapshot.slices);
-    let pods = PodsByName::of(service, &snapshot.pods);
+    let mut pods = PodsByName::of(service, &snapshot.pods);
     let mut names = SliceNames::new(&service.name, &service.uid, &snapshot.slices);
-    let mut memory = Memory { trigger: Some(trigger), ..snapshot.memory.clone() };
+    let mut memory = Memory {
+        trigger: Some(trigger),
+        hints: snapshot.memory.hints.clone(),
+        told_bad: snapshot.memory.told_bad.clone(),
+    };
     let mut plan = Plan::default();
     let mut drafts = Vec::new();
     let families = families(service);
@@ -42,7 +47,7 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
     for &family in &families {
         let of_family: Vec<_> = of_type(&observed, &family.into()).collect();
         let groups = pods.publish(family, &of_family);
-        let mut packed = pack_family(&template, &of_family, groups, settings, &mut plan);
+        let mut packed = pack_family(&template, &of_family, groups, settings, &mut plan.counts);
         packed = recycle(packed, |slice| template.owns(slice));
         names.name_new(&mut packed);
         let context = hints::Context { service, topology: snapshot.topology, family };
@@ -56,7 +61,7 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
     plan.writes = writes::of_drafts(drafts, service.is_deleting, |annotations| {
         trigger::annotate(annotations, time)
     });
-    pods.report(&families, service, &mut memory, &mut plan);
+    pods.report(&mut memory, &mut plan);
     plan.counts.n_slices_desired = plan.counts.n_slices_desired.max(1);
     plan.memory = memory;
     plan
@@ -91,7 +96,7 @@ fn pack_family<'a>(
     observed: &[&'a EndpointSlice],
     groups: Groups,
     settings: &Settings,
-    plan: &mut Plan,
+    counts: &mut Counts,
 ) -> Vec<Draft<'a>> {
     let max = settings.endpoints_per_slice_max;
     let (owned, foreign): (Vec<&EndpointSlice>, Vec<&EndpointSlice>) =
@@ -101,17 +106,17 @@ fn pack_family<'a>(
         observed_by_ports.entry(PortSet::new(slice.ports.clone())).or_default().push(slice);
     }
     let mut drafts: Vec<Draft> = foreign.into_iter().map(Draft::Doomed).collect();
-    for (ports, endpoints) in groups.endpoints_by_ports {
+    for (ports, published) in groups.pods_by_ports {
         let observed = observed_by_ports.remove(&ports).unwrap_or_default();
-        let mut desired = Desired::new(endpoints);
+        let mut desired = Desired::new(published);
         let blank = template.blank(groups.family, &ports);
         let relabel = |slice: &EndpointSlice| template.relabel(slice);
         let packing = pack(&observed, &mut desired, relabel, &blank, max);
-        count_group(&mut plan.counts, &packing, desired.len(), max);
+        count_group(counts, &packing, desired.len(), max);
         drafts.extend(packing.drafts);
     }
     drafts.extend(observed_by_ports.into_values().flatten().map(Draft::Doomed));
-    with_placeholder(drafts, template, groups.family, &mut plan.counts)
+    with_placeholder(drafts, template, groups.family, counts)
 }
 
 fn count_group(counts: &mut Counts, packing: &crate::packing::Packing, n: usize, max: usize) {

@@ -37,13 +37,13 @@ pub struct SliceSnapshot<'a> {
 #[derive(Clone, Debug)]
 pub struct PodOnNode<'a> {
     pub pod: &'a Pod,
-    pub node: NodeState,
+    pub node: NodeState<'a>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeState {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeState<'a> {
     Known {
-        zone: Option<Text>,
+        zone: Option<&'a Text>,
     },
     /// Not seen yet: what is published stays, what is not waits.
     Unknown,

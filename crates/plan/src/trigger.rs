@@ -1,20 +1,15 @@
 //! When the change that a write answers happened. Upstream: `TriggerTimeTracker`.
 
+use std::sync::Arc;
+
 use endpointd_model::{Annotations, Pod, Service, Text, Timestamp, names};
 
 /// The times already accounted for, per Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriggerMemory {
     service: Option<Timestamp>,
-    /// Last `Ready` transition by pod name, sorted by it.
-    pods: Box<[(Text, Timestamp)]>,
-}
-
-impl TriggerMemory {
-    fn of_pod(&self, name: &str) -> Option<Timestamp> {
-        let at = self.pods.binary_search_by(|(pod, _)| pod.as_ref().cmp(name)).ok()?;
-        Some(self.pods[at].1)
-    }
+    /// Last `Ready` transition by pod name, sorted by it; shared as long as nothing changes.
+    pods: Arc<[(Text, Timestamp)]>,
 }
 
 /// The earliest of the times that are newer than remembered; for a Service seen for the first
@@ -24,17 +19,25 @@ pub fn observe<'a>(
     service: &Service,
     pods: impl Iterator<Item = &'a Pod>,
 ) -> (Option<Timestamp>, TriggerMemory) {
-    let mut ready_since: Vec<(Text, Timestamp)> =
-        pods.filter_map(|pod| Some((pod.name.clone(), pod.readiness.as_ref()?.since?))).collect();
-    ready_since.sort_unstable();
-    let now = TriggerMemory { service: service.created, pods: ready_since.into() };
+    let since = |pod: &'a Pod| Some((&pod.name, pod.readiness.as_ref()?.since?));
+    let mut times: Vec<(&Text, Timestamp)> = pods.filter_map(since).collect();
+    times.sort_unstable();
+    let remember = |pods| TriggerMemory { service: service.created, pods };
+    let own = || times.iter().map(|(pod, since)| ((*pod).clone(), *since)).collect();
     let Some(before) = memory else {
-        return (service.created, now);
+        return (service.created, remember(own()));
     };
-    let newer_pods = now.pods.iter().filter(|(pod, since)| Some(*since) > before.of_pod(pod));
-    let newer_service = now.service.filter(|created| Some(*created) > before.service);
-    let earliest = newer_pods.map(|(_, since)| *since).chain(newer_service).min();
-    (earliest, now)
+    let newer_service = service.created.filter(|created| Some(*created) > before.service);
+    let is_known = before.pods.iter().map(|(pod, since)| (pod, *since)).eq(times.iter().copied());
+    if is_known {
+        return (newer_service, remember(before.pods.clone()));
+    }
+    let is_newer = |(pod, since): &&(&Text, Timestamp)| {
+        let known = before.pods.binary_search_by(|(known, _)| known.cmp(pod)).ok();
+        known.is_none_or(|at| *since > before.pods[at].1)
+    };
+    let newer_pods = times.iter().filter(is_newer).map(|(_, since)| *since);
+    (newer_pods.chain(newer_service).min(), remember(own()))
 }
 
 /// The annotations with the trigger time set, or removed when nothing newer is known.

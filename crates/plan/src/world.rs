@@ -201,9 +201,9 @@ impl<'a> Indexed<'a> {
         fewest.iter().copied().filter(|pod| service.selector.selects(&pod.labels)).collect()
     }
 
-    fn node_of(&self, pod: &Pod) -> NodeState {
+    fn node_of(&self, pod: &Pod) -> NodeState<'a> {
         let node = pod.node_name.as_ref().and_then(|name| self.world.nodes.get(name));
-        node.map_or(NodeState::Gone, |node| NodeState::Known { zone: node.zone.clone() })
+        node.map_or(NodeState::Gone, |node| NodeState::Known { zone: node.zone.as_ref() })
     }
 
     /// The slices labelled for the key, and those whose names could be in the way of new ones.

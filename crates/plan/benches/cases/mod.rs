@@ -2,7 +2,7 @@
 
 use endpointd_model::{
     ClusterIp, EndpointSlice, Family, Node, Pod, PodIp, PodIps, Readiness, Service, ServicePort,
-    TargetPort, Text, Uid,
+    TargetPort, Text, Timestamp, Uid,
 };
 use endpointd_plan::{
     Memory, NodeState, Plan, PodOnNode, Settings, SliceSnapshot, Topology, World,
@@ -20,7 +20,7 @@ pub struct Case {
 impl Case {
     pub fn plan(&self) -> Plan {
         let zone: Text = "zone-a".into();
-        let on_node = |pod| PodOnNode { pod, node: NodeState::Known { zone: Some(zone.clone()) } };
+        let on_node = |pod| PodOnNode { pod, node: NodeState::Known { zone: Some(&zone) } };
         let snapshot = SliceSnapshot {
             service: Some(&self.service),
             pods: self.pods.iter().map(on_node).collect(),
@@ -94,7 +94,7 @@ fn port(n: usize) -> ServicePort {
         name: format!("port-{n}").into(),
         protocol: endpointd_model::Protocol::Tcp,
         app_protocol: None,
-        target: if n % 2 == 0 {
+        target: if n.is_multiple_of(2) {
             TargetPort::Number(8080 + number)
         } else {
             TargetPort::Name(format!("port-{n}").into())
@@ -111,7 +111,7 @@ fn pod(n: usize) -> Pod {
         labels: [("app", "web")].into_iter().collect(),
         node_name: Some(format!("node-{}", n % 100).into()),
         ips: PodIps { primary: Some(ip.clone()), all: [ip].into() },
-        readiness: Some(Readiness { is_ready: true, since: None }),
+        readiness: Some(Readiness { is_ready: true, since: Some(Timestamp::UNIX_EPOCH) }),
         ..Pod::default()
     }
 }

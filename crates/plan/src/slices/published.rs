@@ -1,0 +1,145 @@
+//! A pod as it should be published, built into an endpoint only if its slice is written. Most
+//! pods of most syncs are published already, and comparing costs no memory.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Write};
+use std::net::IpAddr;
+
+use endpointd_model::{Conditions, Endpoint, Pod, Service, Text};
+
+use crate::packing::Wanted;
+use crate::pods::{self, Addresses};
+
+pub struct PublishedPod<'a> {
+    pod: &'a Pod,
+    conditions: Conditions,
+    hostname: Option<&'a Text>,
+    zone: Option<&'a Text>,
+    /// Sorted as text, as upstream writes them.
+    addresses: OneOrMore,
+}
+
+/// Nearly every pod has one address of a family.
+enum OneOrMore {
+    One(IpAddr),
+    More(Vec<Text>),
+}
+
+impl<'a> PublishedPod<'a> {
+    /// Upstream: `podToEndpoint`. Without a good address there is nothing to publish.
+    pub fn new(
+        service: &Service,
+        pod: &'a Pod,
+        addresses: &Addresses,
+        zone: Option<&'a Text>,
+    ) -> Option<Self> {
+        let first = addresses.first?;
+        let addresses = if addresses.more.is_empty() {
+            OneOrMore::One(first)
+        } else {
+            let all = std::iter::once(&first).chain(&addresses.more);
+            let mut texts: Vec<Text> = all.map(|ip| ip.to_string().into()).collect();
+            texts.sort_unstable();
+            OneOrMore::More(texts)
+        };
+        let serving = pod.is_ready();
+        let terminating = pod.is_terminating;
+        let conditions = Conditions {
+            ready: Some(service.publish_not_ready || (serving && !terminating)),
+            serving: Some(serving),
+            terminating: Some(terminating),
+        };
+        Some(Self { pod, conditions, hostname: pods::hostname(pod, service), zone, addresses })
+    }
+
+    fn has_addresses(&self, observed: &[Text]) -> bool {
+        match (&self.addresses, observed) {
+            (OneOrMore::One(ip), [text]) => is_text_of(*ip, text),
+            (OneOrMore::One(_), _) => false,
+            (OneOrMore::More(texts), observed) => {
+                let mut sorted = observed.to_vec();
+                sorted.sort_unstable();
+                *texts == sorted
+            }
+        }
+    }
+}
+
+impl Wanted for PublishedPod<'_> {
+    /// Pods are sorted by name and no two have the same, so where else identities differ decides
+    /// only whether they are equal.
+    fn compare(&self, observed: &Endpoint) -> Ordering {
+        let target = observed.target_ref.as_ref();
+        let by_name = self.pod.name.as_ref().cmp(target.map_or("", |target| &target.name));
+        by_name.then_with(|| {
+            let is_same = target.is_some_and(|target| target.namespace == self.pod.namespace)
+                && self.hostname.map_or("", AsRef::as_ref)
+                    == observed.hostname.as_deref().unwrap_or("")
+                && self.has_addresses(&observed.addresses);
+            if is_same { Ordering::Equal } else { Ordering::Less }
+        })
+    }
+
+    fn is_current(&self, observed: &Endpoint) -> bool {
+        let same_target = observed.target_ref.as_ref().is_some_and(|target| {
+            target.uid == self.pod.uid
+                && target.kind.as_ref() == "Pod"
+                && target.api_version.is_empty()
+                && target.field_path.is_empty()
+        });
+        same_target
+            && self.conditions == observed.conditions
+            && self.pod.node_name == observed.node_name
+            && self.zone == observed.zone.as_ref()
+    }
+
+    fn to_endpoint(&self) -> Endpoint {
+        Endpoint {
+            addresses: match &self.addresses {
+                OneOrMore::One(ip) => vec![ip.to_string().into()],
+                OneOrMore::More(texts) => texts.clone(),
+            },
+            conditions: self.conditions,
+            hostname: self.hostname.cloned(),
+            node_name: self.pod.node_name.clone(),
+            target_ref: Some(pods::object_ref(self.pod)),
+            zone: self.zone.cloned(),
+            ..Endpoint::default()
+        }
+    }
+}
+
+/// Whether `text` is exactly how `ip` is written, without writing it to memory.
+fn is_text_of(ip: IpAddr, text: &str) -> bool {
+    struct Rest<'t>(&'t str);
+
+    impl Write for Rest<'_> {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            self.0 = self.0.strip_prefix(part).ok_or(fmt::Error)?;
+            Ok(())
+        }
+    }
+
+    let mut rest = Rest(text);
+    write!(rest, "{ip}").is_ok() && rest.0.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_recognised_only_in_its_canonical_form() {
+        for (ip, text, want) in [
+            ("10.0.0.1", "10.0.0.1", true),
+            ("10.0.0.1", "10.0.0.10", false),
+            ("10.0.0.10", "10.0.0.1", false),
+            ("10.0.0.1", "010.0.0.1", false),
+            ("fd00::1", "fd00::1", true),
+            ("fd00::1", "fd00:0::1", false),
+        ] {
+            let ip: IpAddr = ip.parse().expect("a test address");
+            assert_eq!(is_text_of(ip, text), want, "{ip} {text}");
+        }
+    }
+}
