@@ -2,6 +2,7 @@
 
 mod cluster;
 mod control_plane;
+mod instructions;
 mod test;
 
 use std::process::ExitCode;
@@ -23,6 +24,8 @@ enum Command {
     ControlPlane,
     /// Run a throw-away control plane until Ctrl-C; prints the KUBECONFIG to export
     Cluster(cluster::Args),
+    /// Count the instructions of planning; installs the runner it needs
+    Instructions,
 }
 
 fn main() -> ExitCode {
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::ControlPlane => control_plane::run(),
         Command::Cluster(args) => cluster::run(&args),
+        Command::Instructions => instructions::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::{Family, Labels, Protocol, Text, Timestamp, Uid, parse_ip};
+use crate::{Family, Key, Labels, Protocol, Text, Timestamp, Uid, parse_ip};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
@@ -24,6 +24,10 @@ pub struct Pod {
 }
 
 impl Pod {
+    pub fn key(&self) -> Key {
+        Key { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
     /// No `Ready` condition means not ready.
     pub fn is_ready(&self) -> bool {
         self.readiness.as_ref().is_some_and(|readiness| readiness.is_ready)

@@ -104,17 +104,20 @@ impl WorldText {
     pub fn to_world(&self) -> Result<World> {
         let mut world = World::default();
         for value in self.objects() {
-            match AnyObject::from_value(value)?.context("an object of a kind we do not know")? {
-                AnyObject::Service(one) => drop(world.services.insert(one.key(), one)),
-                AnyObject::Pod(one) => {
-                    let key = Key { namespace: one.namespace.clone(), name: one.name.clone() };
-                    world.pods.insert(key, one);
-                }
-                AnyObject::Node(one) => drop(world.nodes.insert(one.name.clone(), one)),
-                AnyObject::Endpoints(one) => drop(world.endpoints.insert(one.meta.key(), one)),
-                AnyObject::EndpointSlice(one) => drop(world.slices.insert(one.meta.key(), one)),
-            }
+            let object = AnyObject::from_value(value)?;
+            add(&mut world, object.context("an object of a kind we do not know")?);
         }
         Ok(world)
+    }
+}
+
+/// Puts an object where it belongs.
+pub fn add(world: &mut World, object: AnyObject) {
+    match object {
+        AnyObject::Service(one) => drop(world.services.insert(one.key(), one)),
+        AnyObject::Pod(one) => drop(world.pods.insert(one.key(), one)),
+        AnyObject::Node(one) => drop(world.nodes.insert(one.name.clone(), one)),
+        AnyObject::Endpoints(one) => drop(world.endpoints.insert(one.meta.key(), one)),
+        AnyObject::EndpointSlice(one) => drop(world.slices.insert(one.meta.key(), one)),
     }
 }

@@ -11,6 +11,6 @@ mod choice;
 mod judge;
 
 pub use answer::Answer;
-pub use case::{Case, Expected, Then, WorldText};
+pub use case::{Case, Expected, Then, WorldText, add};
 pub use choice::Choice;
 pub use judge::{Aspect, Difference, judge};
