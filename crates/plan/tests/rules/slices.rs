@@ -388,3 +388,20 @@ fn an_update_keeps_what_others_added() {
     assert!(meta.annotations.has("example.com/a", "b"));
     assert_eq!((meta.finalizers.len(), meta.owners.len()), (1, 2));
 }
+
+#[test]
+fn a_node_not_seen_yet_takes_nothing_out_and_lets_nothing_new_in() {
+    let scene = web(1).settle().then("pod web-2 10.0.0.2 ready on=n1");
+    let index = scene.world.index();
+    let key = endpointd_model::Key::new("ns", "web");
+    let mut snapshot = index.slice_snapshot(&key, &scene.memory);
+    for pod in &mut snapshot.pods {
+        pod.node = endpointd_plan::NodeState::Unknown;
+    }
+    let plan = endpointd_plan::slices(&snapshot, &scene.settings);
+    expect![[r#"
+        Warning FailedToUpdateEndpointSlices: Error updating Endpoint Slices for Service ns/web: [skipping Pod web-1 for Service ns/web: Node n2 Not Found, skipping Pod web-2 for Service ns/web: Node n1 Not Found]
+        left out web-1: NodeNotFound
+        left out web-2: NodeNotFound
+        retry: [skipping Pod web-1 for Service ns/web: Node n2 Not Found, skipping Pod web-2 for Service ns/web: Node n1 Not Found]"#]].assert_eq(&plan.to_string());
+}
