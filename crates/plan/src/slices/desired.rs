@@ -16,6 +16,8 @@ pub struct PodsByName<'a> {
     port_sets: Vec<PortSet>,
     left_out: BTreeSet<LeftOut>,
     bad_by_pod: BTreeMap<Text, BadAddress>,
+    /// Published although their node is not known, because they already are.
+    kept: BTreeSet<Text>,
 }
 
 struct Eligible<'a> {
@@ -45,7 +47,8 @@ impl<'a> PodsByName<'a> {
             }
         }
         let port_sets = resolver.into_port_sets();
-        Self { service, eligible, port_sets, left_out, bad_by_pod: BTreeMap::new() }
+        let (bad_by_pod, kept) = (BTreeMap::new(), BTreeSet::new());
+        Self { service, eligible, port_sets, left_out, bad_by_pod, kept }
     }
 
     /// The pods of one family, in order of their names; the reasons for the others are kept.
@@ -62,6 +65,7 @@ impl<'a> PodsByName<'a> {
                     // Not seen yet is no reason to take out what is published.
                     let zones = published_zones.get_or_insert_with(|| zone_by_pod(observed));
                     let Some(zone) = zones.get(&pod.name) else { continue };
+                    self.kept.insert(pod.name.clone());
                     *zone
                 }
                 (Some(_), NodeState::Known { .. } | NodeState::Gone) => continue,
@@ -82,7 +86,8 @@ impl<'a> PodsByName<'a> {
     /// Says which pods were left out and why, and what people should be told about them.
     pub fn report(mut self, memory: &mut Memory, plan: &mut Plan) {
         let mut messages = Vec::new();
-        for Eligible { pod, node, .. } in &self.eligible {
+        let not_kept = self.eligible.iter().filter(|one| !self.kept.contains(&one.pod.name));
+        for Eligible { pod, node, .. } in not_kept {
             if let Some(reason) = missing_node(self.service, pod, *node) {
                 messages.push(skipped_message(self.service, pod));
                 self.left_out.insert(LeftOut { pod: pod.name.clone(), reason });
