@@ -27,8 +27,9 @@ pub fn endpoints(snapshot: &EndpointsSnapshot) -> Plan {
 /// Without a Service there are no Endpoints. What we do not see we do not delete: a delete must
 /// name what it was decided on.
 fn plan_gone(snapshot: &EndpointsSnapshot) -> Plan {
-    let target =
-        snapshot.endpoints.map(|endpoints| Target::of(Resource::Endpoints, &endpoints.meta));
+    // One that is on its way out already waits for its finalizers, not for us.
+    let observed = snapshot.endpoints.filter(|endpoints| !endpoints.meta.is_deleting());
+    let target = observed.map(|endpoints| Target::of(Resource::Endpoints, &endpoints.meta));
     Plan { writes: target.map(Write::Delete).into_iter().collect(), ..Plan::default() }
 }
 

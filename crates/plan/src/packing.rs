@@ -257,13 +257,14 @@ fn fullest_with_room<'d, 'a>(
 }
 
 /// Lets new slices take over the names of doomed ones of the same address type that `may_reuse`
-/// accepts, so that a create and a delete become one update. Upstream: `finalize`.
+/// accepts, so that a create and a delete become one update. The last new slice goes first: where
+/// nothing may be created it is the one that is kept. Upstream: `finalize`.
 pub fn recycle(drafts: Vec<Draft>, may_reuse: impl Fn(&EndpointSlice) -> bool) -> Vec<Draft> {
     let is_reusable = |draft: &Draft| matches!(draft, Draft::Doomed(slice) if may_reuse(slice));
     let (doomed, others): (Vec<_>, Vec<_>) = drafts.into_iter().partition(is_reusable);
     let mut doomed: Vec<Option<Draft>> = doomed.into_iter().map(Some).collect();
     let mut recycled = Vec::with_capacity(others.len() + doomed.len());
-    for draft in others {
+    for draft in others.into_iter().rev() {
         let Draft::New(slice) = draft else {
             recycled.push(draft);
             continue;
@@ -281,6 +282,7 @@ pub fn recycle(drafts: Vec<Draft>, may_reuse: impl Fn(&EndpointSlice) -> bool) -
             None => Draft::New(slice),
         });
     }
+    recycled.reverse();
     recycled.extend(doomed.into_iter().flatten());
     recycled
 }

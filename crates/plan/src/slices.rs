@@ -48,10 +48,11 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
         let of_family: Vec<_> = of_type(&observed, &family.into()).collect();
         let groups = pods.publish(family, &of_family);
         let mut packed = pack_family(&template, &of_family, groups, settings, &mut plan.counts);
-        packed = recycle(packed, |slice| template.owns(slice));
-        names.name_new(&mut packed);
+        // Before recycling: what is new counts as new, as upstream has it.
         let context = hints::Context { service, topology: snapshot.topology, family };
         plan.notices.extend(hints::assign(&mut packed, &context, &mut memory.hints));
+        packed = recycle(packed, |slice| template.owns(slice));
+        names.name_new(&mut packed);
         drafts.extend(packed);
     }
     let is_unsupported = |slice: &&&EndpointSlice| {

@@ -19,12 +19,14 @@ const NO_ZONE: &str = "One or more endpoints do not have a zone specified";
 /// Gives every ready endpoint a zone. An error is the reason why there can be no hints; then
 /// nothing was changed.
 pub fn assign(drafts: &mut [Draft], topology: &Topology) -> Result<CountByZone, String> {
-    // By name, so that the same slices are looked at in the same order next time.
-    drafts.sort_by(|a, b| name(a).cmp(&name(b)));
+    // New slices first, as upstream has it; then by name, so that the same slices are looked at in
+    // the same order next time.
+    drafts.sort_by(|a, b| (rank(a), name(a)).cmp(&(rank(b), name(b))));
     let sheets: Vec<Sheet> = drafts.iter().map(Sheet::of).collect();
     let n_ready = sheets.iter().map(|sheet| sheet.ready.len()).sum();
     let mut board = Board { sheets, allocations: allocate(topology, n_ready)? };
     board.assign()?;
+    board.settle();
     let count_by_zone = board.count_by_zone();
     let decided: Vec<Decided> = board.sheets.into_iter().map(Sheet::into_decided).collect();
     for (draft, hints) in drafts.iter_mut().zip(decided) {
@@ -35,6 +37,14 @@ pub fn assign(drafts: &mut [Draft], topology: &Topology) -> Result<CountByZone, 
 
 fn name<'d>(draft: &'d Draft) -> Option<&'d Text> {
     draft.slice().map(|slice| &slice.meta.name)
+}
+
+fn rank(draft: &Draft) -> u8 {
+    match draft {
+        Draft::New(_) => 0,
+        Draft::Changed(_) => 1,
+        Draft::Unchanged(_) | Draft::Doomed(_) => 2,
+    }
 }
 
 /// The ready endpoints of one slice and the zones they are hinted for.
@@ -68,6 +78,10 @@ impl<'a> Sheet<'a> {
         Self { ready: ready.collect(), is_open }
     }
 
+    fn lacks_zone(&self) -> bool {
+        self.ready.iter().any(|ready| ready.own.is_none())
+    }
+
     fn into_decided(self) -> Decided {
         let zone_of = |ready: Ready| match ready.hinted {
             Cow::Owned(zones) => zones.into_iter().next().map(|zone| (ready.at, zone)),
@@ -82,32 +96,59 @@ struct Board<'a> {
     allocations: Allocations,
 }
 
-impl<'a> Board<'a> {
+impl Board<'_> {
     /// The one pass that upstream makes: what stays stays, the rest is dealt anew.
     fn assign(&mut self) -> Result<(), String> {
         for at in 0..self.sheets.len() {
             self.sheets[at].is_open |= !self.is_valid(&self.sheets[at]);
         }
+        if self.sheets.iter().all(|sheet| !sheet.is_open) {
+            return Ok(());
+        }
         for at in self.overfull() {
             self.sheets[at].is_open = true;
         }
-        let open = self.sheets.iter().filter(|sheet| sheet.is_open);
-        if open.flat_map(|sheet| &sheet.ready).any(|ready| ready.own.is_none()) {
-            return Err(NO_ZONE.into());
-        }
         let open: Vec<usize> =
             (0..self.sheets.len()).filter(|at| self.sheets[*at].is_open).collect();
+        if open.iter().any(|at| self.sheets[*at].lacks_zone()) {
+            return Err(NO_ZONE.into());
+        }
         self.deal(&open);
         Ok(())
     }
 
-    /// Every ready endpoint has a hint, each for a zone with an allocation.
+    /// Deals everything anew if that leaves fewer endpoints above the maximum of their zone.
+    ///
+    /// How many it leaves does not depend on the order of slices, so the next plan, which sees
+    /// them in another order, finds nothing to improve. Upstream only ever deals the slices that
+    /// exceed a maximum, and so may write some on every sync for ever.
+    fn settle(&mut self) {
+        let before = n_over(&self.count_by_zone(), &self.allocations);
+        if before == 0 || self.sheets.iter().any(Sheet::lacks_zone) {
+            return;
+        }
+        let saved: Vec<Vec<Ready>> = self.sheets.iter().map(|sheet| sheet.ready.clone()).collect();
+        let all: Vec<usize> = (0..self.sheets.len()).collect();
+        self.deal(&all);
+        if n_over(&self.count_by_zone(), &self.allocations) < before {
+            self.sheets.iter_mut().for_each(|sheet| sheet.is_open = true);
+            return;
+        }
+        for (sheet, ready) in self.sheets.iter_mut().zip(saved) {
+            sheet.ready = ready;
+        }
+    }
+
+    /// Every ready endpoint has a hint, each for a zone with an allocation or for its own.
+    ///
+    /// The latter is ours: upstream hints endpoints of a zone without usable nodes for that zone,
+    /// and then takes offence at it on every sync.
     fn is_valid(&self, sheet: &Sheet) -> bool {
-        let is_allowed = |zone: &Text| self.allocations.contains_key(zone);
-        sheet
-            .ready
-            .iter()
-            .all(|ready| !ready.hinted.is_empty() && ready.hinted.iter().all(is_allowed))
+        sheet.ready.iter().all(|ready| {
+            let is_allowed =
+                |zone: &Text| self.allocations.contains_key(zone) || ready.own == Some(zone);
+            !ready.hinted.is_empty() && ready.hinted.iter().all(is_allowed)
+        })
     }
 
     /// The closed sheets whose hints would push a zone over its maximum, in order.
@@ -152,6 +193,14 @@ impl<'a> Board<'a> {
         }
         counts
     }
+}
+
+/// By how many endpoints zones are over their maximum, in all.
+fn n_over(counts: &CountByZone, allocations: &Allocations) -> usize {
+    let over = |(zone, n): (&Text, &usize)| {
+        allocations.get(zone).map_or(0, |allocation| n.saturating_sub(allocation.maximum))
+    };
+    counts.iter().map(over).sum()
 }
 
 fn count(ready: &[Ready], counts: &mut CountByZone) {
