@@ -25,7 +25,7 @@ func ask(c *Case) (answer Answer) {
 			answer = Answer{ID: c.ID, Fault: fmt.Sprintf("panic: %v", panicked)}
 		}
 	}()
-	expect, then, err := pass(c, c.World, thenWorld(c))
+	expect, then, err := passes(c)
 	if err != nil {
 		return Answer{ID: c.ID, Fault: err.Error()}
 	}
@@ -34,6 +34,32 @@ func ask(c *Case) (answer Answer) {
 		answer.Then = &ThenAnswer{*then}
 	}
 	return answer
+}
+
+// passes runs a case as often as it asks. The first run is the sample given;
+// the others only tell what varies.
+func passes(c *Case) (*Expect, *Expect, error) {
+	if c.Runs == 1 {
+		return pass(c, c.World, thenWorld(c))
+	}
+	var firsts, thens []*Expect
+	for range c.Runs {
+		var after *World
+		if c.Then != nil {
+			after = new(c.Then.World.copied())
+		}
+		first, then, err := pass(c, c.World.copied(), after)
+		if err != nil {
+			return nil, nil, err
+		}
+		firsts = append(firsts, first)
+		thens = append(thens, then)
+	}
+	markVariation(firsts)
+	if c.Then != nil {
+		markVariation(thens)
+	}
+	return firsts[0], thens[0], nil
 }
 
 func thenWorld(c *Case) *World {
