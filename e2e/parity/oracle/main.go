@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,8 +19,15 @@ import (
 )
 
 func main() {
+	verifying := flag.Bool("verify", false, "ask the vectors in the given files again and compare")
+	runs := flag.Int("runs", 1, "with -verify: how often each vector is run")
+	flag.Parse()
 	quiet()
-	if err := stream(os.Stdin, os.Stdout); err != nil {
+	work := func() error { return stream(os.Stdin, os.Stdout) }
+	if *verifying {
+		work = func() error { return verifyFiles(flag.Args(), *runs) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		os.Exit(1)
 	}
@@ -69,4 +77,15 @@ func eachLine(in io.Reader, each func(line []byte) error) error {
 			return err
 		}
 	}
+}
+
+func verifyFiles(files []string, runs int) error {
+	if len(files) == 0 {
+		return errors.New("-verify needs files of vectors")
+	}
+	_, failed, err := verify(files, runs, os.Stdout)
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("%d vectors were answered differently", failed)
+	}
+	return err
 }
