@@ -90,7 +90,9 @@ func (n *notices) Eventf(about runtime.Object, kind, reason, format string, args
 	n.Event(about, kind, reason, fmt.Sprintf(format, args...))
 }
 
-func (n *notices) AnnotatedEventf(about runtime.Object, _ map[string]string, kind, reason, format string, args ...any) {
+func (n *notices) AnnotatedEventf(
+	about runtime.Object, _ map[string]string, kind, reason, format string, args ...any,
+) {
 	n.Eventf(about, kind, reason, format, args...)
 }
 

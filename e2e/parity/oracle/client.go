@@ -51,11 +51,15 @@ type endpointsClient struct {
 	namespace string
 }
 
-func (c endpointsClient) Create(_ context.Context, sent *corev1.Endpoints, _ metav1.CreateOptions) (*corev1.Endpoints, error) {
+func (c endpointsClient) Create(
+	_ context.Context, sent *corev1.Endpoints, _ metav1.CreateOptions,
+) (*corev1.Endpoints, error) {
 	return typed[*corev1.Endpoints](c.server.create(&c.server.endpoints, c.namespace, sent))
 }
 
-func (c endpointsClient) Update(_ context.Context, sent *corev1.Endpoints, _ metav1.UpdateOptions) (*corev1.Endpoints, error) {
+func (c endpointsClient) Update(
+	_ context.Context, sent *corev1.Endpoints, _ metav1.UpdateOptions,
+) (*corev1.Endpoints, error) {
 	return typed[*corev1.Endpoints](c.server.update(&c.server.endpoints, c.namespace, sent))
 }
 
@@ -69,11 +73,15 @@ type sliceClient struct {
 	namespace string
 }
 
-func (c sliceClient) Create(_ context.Context, sent *discoveryv1.EndpointSlice, _ metav1.CreateOptions) (*discoveryv1.EndpointSlice, error) {
+func (c sliceClient) Create(
+	_ context.Context, sent *discoveryv1.EndpointSlice, _ metav1.CreateOptions,
+) (*discoveryv1.EndpointSlice, error) {
 	return typed[*discoveryv1.EndpointSlice](c.server.create(&c.server.slices, c.namespace, sent))
 }
 
-func (c sliceClient) Update(_ context.Context, sent *discoveryv1.EndpointSlice, _ metav1.UpdateOptions) (*discoveryv1.EndpointSlice, error) {
+func (c sliceClient) Update(
+	_ context.Context, sent *discoveryv1.EndpointSlice, _ metav1.UpdateOptions,
+) (*discoveryv1.EndpointSlice, error) {
 	return typed[*discoveryv1.EndpointSlice](c.server.update(&c.server.slices, c.namespace, sent))
 }
 
