@@ -1,0 +1,233 @@
+//! What people, other controllers, and older versions do to the slices that are there.
+
+use endpointd_model::names;
+use serde_json::{Value, json};
+
+use super::service::delete;
+use super::{Dice, NAMESPACE, set_first};
+
+/// Whose slices they are.
+#[derive(Clone, Copy)]
+pub struct Owner<'a> {
+    pub name: &'a str,
+    pub manager: &'a str,
+    /// As an owner reference.
+    pub reference: &'a Value,
+}
+
+/// Some edits, one after the other.
+pub fn edit(dice: &mut Dice, slices: &mut Vec<Value>, owner: Owner) {
+    let n_edits = dice.weighted(&[(40, 1), (25, 2), (15, 3), (10, 5)]);
+    for _ in 0..n_edits {
+        match dice.below(10) {
+            0..2 => add(dice, slices, owner),
+            2 => rearrange(dice, slices),
+            3..6 => edit_meta(dice, slices, owner),
+            6 => edit_group(dice, slices),
+            _ => edit_endpoints(dice, slices),
+        }
+    }
+}
+
+fn blank(dice: &mut Dice, owner: Owner, at: usize) -> Value {
+    let address_type = dice.weighted(&[(6, "IPv4"), (4, "IPv6"), (1, "FQDN")]);
+    json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": {
+            "name": format!("{}-old{at}", owner.name), "namespace": NAMESPACE,
+            "generateName": format!("{}-", owner.name), "generation": 1,
+            "uid": format!("es-{at}"), "resourceVersion": format!("{}", 5000 + at),
+            "labels": {names::SERVICE_NAME: owner.name, names::MANAGED_BY: owner.manager},
+            "ownerReferences": [owner.reference],
+        },
+        "addressType": address_type, "endpoints": [], "ports": [],
+    })
+}
+
+/// A slice nobody asked for: a placeholder, right or not, a stranger, or one for other ports.
+fn add(dice: &mut Dice, slices: &mut Vec<Value>, owner: Owner) {
+    let mut slice = blank(dice, owner, slices.len());
+    let model =
+        if slices.is_empty() { None } else { Some(slices[dice.below(slices.len())].clone()) };
+    if let Some(model) = &model
+        && dice.percent(60)
+    {
+        // What a placeholder of this Service would carry.
+        slice["metadata"]["labels"] = model["metadata"]["labels"].clone();
+        slice["addressType"] = model["addressType"].clone();
+    }
+    match (dice.below(10), model) {
+        (0..3, _) => {}
+        (3, _) => slice["metadata"]["labels"][names::HEADLESS] = "".into(),
+        (4, _) => slice["metadata"]["ownerReferences"] = Value::Null,
+        (5..7, Some(model)) => slice["ports"] = model["ports"].clone(),
+        (7, Some(model)) => {
+            slice["ports"] = model["ports"].clone();
+            slice["endpoints"] = model["endpoints"].clone();
+        }
+        (8, _) => slice["metadata"]["namespace"] = "ns2".into(),
+        _ => {
+            slice["ports"] = json!([{"name": "gone", "port": 1, "protocol": "TCP"}]);
+            slice["endpoints"] = json!([ghost(dice)]);
+        }
+    }
+    let is_taken = |name: &Value| slices.iter().any(|slice| slice["metadata"]["name"] == *name);
+    if !is_taken(&slice["metadata"]["name"]) {
+        slices.push(slice);
+    }
+}
+
+fn ghost(dice: &mut Dice) -> Value {
+    let at = dice.below(5);
+    json!({
+        "addresses": [format!("10.9.9.{}", at + 1)], "conditions": {"ready": dice.percent(50)},
+        "targetRef": {"kind": "Pod", "namespace": NAMESPACE, "name": format!("ghost-{at}"),
+                      "uid": "pu-ghost"},
+    })
+}
+
+/// The same endpoints in other places.
+fn rearrange(dice: &mut Dice, slices: &mut Vec<Value>) {
+    if slices.is_empty() {
+        return;
+    }
+    let (from, to) = (dice.below(slices.len()), dice.below(slices.len()));
+    let endpoints = slices[from]["endpoints"].as_array().cloned().unwrap_or_default();
+    match dice.below(5) {
+        // Merged, perhaps over the maximum.
+        0..2 if from != to => {
+            let mut both = slices[to]["endpoints"].as_array().cloned().unwrap_or_default();
+            both.extend(endpoints);
+            slices[to]["endpoints"] = both.into();
+            slices.remove(from);
+        }
+        // In both.
+        2 if from != to => slices[to]["endpoints"] = endpoints.into(),
+        // Split.
+        _ if endpoints.len() > 1 => {
+            let mut second = slices[from].clone();
+            let name = format!("{}-b", second["metadata"]["name"].as_str().unwrap_or("x"));
+            if slices.iter().any(|slice| slice["metadata"]["name"] == name.as_str()) {
+                return;
+            }
+            let (left, right) = endpoints.split_at(dice.between(1, endpoints.len() - 1));
+            second["metadata"]["uid"] = format!("es-{name}").into();
+            second["metadata"]["name"] = name.into();
+            second["endpoints"] = right.into();
+            slices[from]["endpoints"] = left.into();
+            slices.push(second);
+        }
+        _ => {}
+    }
+}
+
+fn edit_meta(dice: &mut Dice, slices: &mut [Value], owner: Owner) {
+    let Some(slice) = dice.one_of(slices) else { return };
+    let meta = &mut slice["metadata"];
+    let mut stranger = owner.reference.clone();
+    stranger["uid"] = "uid-stranger".into();
+    match dice.below(22) {
+        0..2 => meta["ownerReferences"] = json!([stranger]),
+        2 => meta["ownerReferences"] = Value::Null,
+        3 => {
+            stranger["controller"] = false.into();
+            let mut both = vec![owner.reference.clone(), stranger];
+            dice.shuffle(&mut both);
+            meta["ownerReferences"] = both.into();
+        }
+        4 => set_first(meta, "ownerReferences", "kind", "ConfigMap"),
+        5 => set_first(meta, "ownerReferences", "apiVersion", "v2"),
+        6 => set_first(meta, "ownerReferences", "name", "other"),
+        7..9 => delete(dice, slice),
+        9 => meta["labels"][names::MANAGED_BY] = "someone-else".into(),
+        10 => drop(meta["labels"].as_object_mut().and_then(|map| map.remove(names::MANAGED_BY))),
+        11 => meta["labels"][names::SERVICE_NAME] = "other".into(),
+        12 => meta["labels"][names::HEADLESS] = dice.pick(&["", "x"]).into(),
+        13 => drop(meta["labels"].as_object_mut().and_then(|map| map.remove(names::HEADLESS))),
+        14 => meta["labels"]["extra"] = "e".into(),
+        15 => drop(meta["labels"].as_object_mut().and_then(|map| map.remove("team"))),
+        16 => meta["annotations"][names::TRIGGER_TIME] = dice.time().into(),
+        17 => meta["annotations"]["foreign"] = "kept".into(),
+        18 => meta["generateName"] = Value::Null,
+        19 => meta["finalizers"] = json!(["example.com/hold"]),
+        20 => meta["annotations"] = Value::Null,
+        _ => meta["labels"]["team"] = dice.pick(&["x", "z", ""]).into(),
+    }
+}
+
+/// Address type and ports.
+fn edit_group(dice: &mut Dice, slices: &mut [Value]) {
+    let Some(slice) = dice.one_of(slices) else { return };
+    match dice.below(9) {
+        0 => slice["addressType"] = "IPv6".into(),
+        1 => slice["addressType"] = "IPv4".into(),
+        2 => {
+            slice["addressType"] = "FQDN".into();
+            slice["endpoints"] = json!([{"addresses": ["example.com"]}]);
+        }
+        3 => slice["ports"] = json!([{"name": "x", "port": 1, "protocol": "UDP"}]),
+        4 => slice["ports"] = json!([]),
+        kind => {
+            let Some(ports) = slice["ports"].as_array_mut() else { return };
+            match kind {
+                5 => ports.reverse(),
+                6 => drop(ports.pop()),
+                7 => ports.iter_mut().for_each(|port| port["port"] = 8081.into()),
+                _ => ports.iter_mut().for_each(|port| port["appProtocol"] = "http".into()),
+            }
+        }
+    }
+}
+
+fn edit_endpoints(dice: &mut Dice, slices: &mut [Value]) {
+    let Some(slice) = dice.one_of(slices) else { return };
+    // An edit needs its list; an absent one is left alone.
+    let Some(endpoints) = slice["endpoints"].as_array_mut() else { return };
+    match dice.below(12) {
+        0 => dice.shuffle(endpoints),
+        1 => {
+            if let Some(one) = dice.one_of(endpoints).cloned() {
+                endpoints.push(one);
+            }
+        }
+        2 => endpoints.clear(),
+        3 => drop(endpoints.pop()),
+        4 => endpoints.push(ghost(dice)),
+        5 => endpoints.iter_mut().for_each(|one| one["hints"] = Value::Null),
+        6 => {
+            let zone = dice.pick(&["za", "zb", "zgone"]);
+            for one in endpoints {
+                one["hints"] = json!({"forZones": [{"name": zone}]});
+            }
+        }
+        _ => {
+            if let Some(one) = dice.one_of(endpoints) {
+                edit_endpoint(dice, one);
+            }
+        }
+    }
+}
+
+fn edit_endpoint(dice: &mut Dice, one: &mut Value) {
+    match dice.below(16) {
+        0 => one["conditions"]["ready"] = dice.percent(50).into(),
+        1 => one["conditions"]["serving"] = dice.percent(50).into(),
+        2 => one["conditions"] = json!({}),
+        3 => one["nodeName"] = dice.pick(&["node-0", "node-x", ""]).into(),
+        4 => one["nodeName"] = Value::Null,
+        5 => one["zone"] = dice.pick(&["za", "zb", "zx", ""]).into(),
+        6 => one["hostname"] = "renamed".into(),
+        7 => one["targetRef"]["resourceVersion"] = "77".into(),
+        8 => one["targetRef"]["uid"] = "pu-older".into(),
+        9 => one["targetRef"] = Value::Null,
+        10 => one["hints"] = json!({}),
+        11 => one["hints"] = json!({"forZones": [{"name": "zb"}, {"name": "za"}]}),
+        12 => one["hints"] = json!({"forNodes": [{"name": "node-0"}]}),
+        13 => one["hints"] = json!({"forZones": [{"name": one["zone"].as_str().unwrap_or("za")}]}),
+        14 => one["deprecatedTopology"] = json!({"kubernetes.io/hostname": "node-0"}),
+        _ => {
+            let twice = one["addresses"].as_array().cloned().unwrap_or_default();
+            one["addresses"] = twice.iter().cloned().chain(["10.8.8.8".into()]).collect();
+        }
+    }
+}
