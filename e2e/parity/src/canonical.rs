@@ -33,6 +33,10 @@ pub fn object(value: &Value, known: &KnownNames) -> Value {
         for volatile in ["resourceVersion", "uid", "generation", "namespace", "creationTimestamp"] {
             meta.remove(volatile);
         }
+        // When it was is the API server's business; that it was is not.
+        if let Some(deleted) = meta.get_mut("deletionTimestamp") {
+            *deleted = true.into();
+        }
         let name = masked(meta.get("name").and_then(Value::as_str), known);
         meta.insert("name".into(), name.into());
         for map in ["labels", "annotations"] {

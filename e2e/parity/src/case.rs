@@ -52,6 +52,7 @@ pub struct Expected {
     pub errors: Vec<String>,
     pub end: Value,
     pub second_sync_writes: Vec<Value>,
+    pub second_sync_error: Option<String>,
     pub nondeterministic: bool,
     pub stable: Vec<String>,
 }
@@ -92,6 +93,15 @@ impl Case {
             mirrored_per_subset_max: max_endpoints_per_subset
                 .unwrap_or(default.mirrored_per_subset_max),
         }
+    }
+}
+
+impl Expected {
+    /// The slices and the Endpoints the sync left behind.
+    pub fn end_objects(&self) -> impl Iterator<Item = &Value> {
+        let slices = self.end["endpointslices"].as_array().into_iter().flatten();
+        let endpoints = Some(&self.end["endpoints"]).filter(|endpoints| endpoints.is_object());
+        slices.chain(endpoints)
     }
 }
 

@@ -2,27 +2,36 @@
 //! that one of them is what we are looking at. Every rule asks for the exact shape of the
 //! difference; a world that merely could differ does not excuse one that does.
 
+mod bad_address;
+mod truncation;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
-use endpointd_model::{Controller, PodIp, names, parse_ip, refused_by_api_server};
-use endpointd_plan::World;
-use serde_json::Value;
+use endpointd_model::{
+    Controller, EndpointAddress, Key, Labels, Object, Subset, TopologyMode, names,
+};
+use endpointd_plan::{Plan, World};
+use endpointd_wire::to_json_value;
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::case::Case;
-use crate::judge::Aspect;
+use crate::canonical::{self, HintsIn};
+use crate::case::{Case, Expected};
+use crate::judge::{Aspect, known_names};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Choice {
     /// Writes fail on their own; upstream stops at the first error.
     B6,
-    /// Nothing is deleted that we do not see.
+    /// Nothing is deleted that we do not see, and a recycled slice keeps its finalizers.
     B8,
     /// Addresses the API server refuses are left out.
     B9,
     /// Hint events on transitions only.
     B14,
+    /// Order is ours where upstream's is that of a Go map, or a hash of a Go dump.
+    B16,
     /// A write that would change nothing is not sent.
     B18,
     /// Mirrored slices being deleted are ignored; duplicates hide nothing.
@@ -39,11 +48,33 @@ impl fmt::Display for Choice {
 pub struct Sync<'a> {
     pub case: &'a Case,
     pub controller: Controller,
-    /// Before the writes.
+    pub key: &'a Key,
+    /// Before our writes.
     pub before: &'a World,
+    pub plan: &'a Plan,
+    /// After our writes.
+    pub after: &'a World,
+    /// As upstream's answer came.
+    pub expected: &'a Expected,
     pub upstream: &'a Answer,
     pub ours: &'a Answer,
-    pub is_first: bool,
+    pub turn: Turn,
+}
+
+/// Which sync of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    First,
+    Then,
+}
+
+impl Turn {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Then => "then",
+        }
+    }
 }
 
 impl Sync<'_> {
@@ -55,8 +86,16 @@ impl Sync<'_> {
         [
             (Choice::B6, Self::is_refused as fn(&Self, Aspect) -> bool),
             (Choice::B8, Self::is_unseen_delete),
+            (Choice::B8, Self::is_kept_finalizer),
+            (Choice::B16, Self::is_cut_elsewhere),
+            (Choice::B16, Self::is_hashed_elsewhere),
+            (Choice::B16, Self::is_other_name),
+            (Choice::B16, Self::is_other_duplicate),
             (Choice::B14, Self::is_repeated_hint_event),
             (Choice::B18, Self::is_write_without_change),
+            (Choice::B18, Self::is_more_updates),
+            (Choice::B18, Self::is_settled_hints),
+            (Choice::B19, Self::is_lost_create),
             (Choice::B19, Self::is_mirrored_oddity),
             (Choice::B9, Self::is_bad_address),
         ]
@@ -66,7 +105,7 @@ impl Sync<'_> {
 
     /// The API server refused a request, so upstream stopped and we would have gone on.
     fn is_refused(&self, aspect: Aspect) -> bool {
-        let is_injected = self.is_first && self.case.settings.inject.is_some();
+        let is_injected = self.turn == Turn::First && self.case.settings.inject.is_some();
         is_injected
             && (aspect != Aspect::Writes || is_subset(&self.upstream.writes, &self.ours.writes))
     }
@@ -80,45 +119,257 @@ impl Sync<'_> {
             && matches!(sent.as_slice(), [only] if only.starts_with("[\"delete\",\"endpoints\""))
     }
 
+    /// Upstream's update of a recycled or mirrored slice is a new object under an old name: it
+    /// drops the finalizers others have put there.
+    fn is_kept_finalizer(&self, aspect: Aspect) -> bool {
+        let plain = |writes: &[String]| -> Vec<Value> {
+            let parsed = writes.iter().map(|write| serde_json::from_str(write).unwrap_or_default());
+            let mut plain: Vec<Value> = parsed.map(without_finalizers).collect();
+            plain.sort_by_cached_key(Value::to_string);
+            plain
+        };
+        let holds = |write: &String| write.contains("\"finalizers\"");
+        matches!(aspect, Aspect::Writes | Aspect::End)
+            && self.ours.writes.iter().any(holds)
+            && plain(&self.upstream.writes) == plain(&self.ours.writes)
+    }
+
+    /// Beyond a thousand addresses each subset keeps its share, rounded up as long as there is
+    /// room: which subset is rounded depends on their order.
+    fn is_cut_elsewhere(&self, aspect: Aspect) -> bool {
+        let is_about = matches!(aspect, Aspect::Writes | Aspect::End);
+        self.controller == Controller::Endpoints
+            && is_about
+            && truncation::is_same_but_rounding(&self.upstream.endpoints, &self.ours.endpoints)
+    }
+
+    /// Upstream compares subsets in the order of a hash, into which goes the resourceVersion of
+    /// targets that it then ignores: what is equal may be in another order and is written again.
+    fn is_hashed_elsewhere(&self, aspect: Aspect) -> bool {
+        let Some(before) = self.before.endpoints.get(self.key) else { return false };
+        let addresses = |subset: &Subset| {
+            subset.addresses.iter().chain(&subset.not_ready_addresses).cloned().collect::<Vec<_>>()
+        };
+        let is_versioned = |address: EndpointAddress| {
+            address.target_ref.is_some_and(|target| !target.resource_version.is_empty())
+        };
+        let observed = to_json_value(&Object::Endpoints(before.clone()));
+        self.controller == Controller::Endpoints
+            && matches!(aspect, Aspect::Writes | Aspect::End)
+            && self.ours.writes.is_empty()
+            && before.subsets.len() > 1
+            && before.subsets.iter().flat_map(addresses).any(is_versioned)
+            && identities(&observed["subsets"]) == identities(&self.upstream.endpoints["subsets"])
+    }
+
+    /// Upstream does not see that two subsets have the same port if it has an `appProtocol`. Both
+    /// then land in one slice, and of an address in both the one in the later subset counts, later
+    /// by a hash.
+    fn is_other_duplicate(&self, aspect: Aspect) -> bool {
+        let Some(before) = self.before.endpoints.get(self.key) else { return false };
+        let mut ports: Vec<_> = before.subsets.iter().flat_map(|subset| &subset.ports).collect();
+        ports.retain(|port| port.app_protocol.is_some());
+        ports.sort_unstable();
+        let addresses = |answer: &Answer| -> Vec<String> {
+            let mut all: Vec<String> = Vec::new();
+            for slice in &answer.slices {
+                let endpoints = slice["endpoints"].as_array().into_iter().flatten();
+                let group = json!([slice["addressType"], slice["ports"]]);
+                all.extend(endpoints.map(|one| json!([group, one["addresses"]]).to_string()));
+            }
+            all.sort_unstable();
+            all
+        };
+        self.controller == Controller::Mirror
+            && matches!(
+                aspect,
+                Aspect::Writes | Aspect::End | Aspect::EndUnion | Aspect::EndUnionWithHints
+            )
+            && ports.windows(2).any(|pair| pair[0] == pair[1])
+            && addresses(self.upstream) == addresses(self.ours)
+    }
+
+    /// Only hints differ, and upstream would change them again at once: it stops after one pass.
+    fn is_settled_hints(&self, aspect: Aspect) -> bool {
+        let union = |answer: &Answer| canonical::union(&answer.slices, HintsIn::Ignored);
+        self.controller == Controller::Slices
+            && !matches!(aspect, Aspect::Events | Aspect::Errors)
+            && !self.expected.second_sync_writes.is_empty()
+            && union(self.upstream) == union(self.ours)
+    }
+
+    /// Upstream recycles across address types and drops the wrong create: less is mirrored than
+    /// should be, and it takes another sync, or an error, to notice.
+    fn is_lost_create(&self, aspect: Aspect) -> bool {
+        let all = |answer: &Answer| -> Vec<String> {
+            canonical::union(&answer.slices, HintsIn::Ignored).into_values().flatten().collect()
+        };
+        let is_under_taken_name =
+            self.upstream.errors.iter().any(|error| error.ends_with("already exists"));
+        let is_repaired_later = !self.expected.second_sync_writes.is_empty()
+            && all(self.upstream).len() < all(self.ours).len()
+            && is_subset(&all(self.upstream), &all(self.ours));
+        self.controller == Controller::Mirror
+            && aspect != Aspect::Events
+            && (is_under_taken_name || is_repaired_later)
+    }
+
     fn is_repeated_hint_event(&self, aspect: Aspect) -> bool {
         let more = without(&self.upstream.events, &self.ours.events);
+        let less = without(&self.ours.events, &self.upstream.events);
+        // Upstream never forgets a family the Service once had hints for.
+        let families = |world: &World| {
+            world.services.get(self.key).map(|one| (one.families.clone(), one.cluster_ip))
+        };
+        let has_other_families = self.turn == Turn::Then
+            && self
+                .case
+                .world
+                .to_world()
+                .is_ok_and(|first| families(&first) != families(self.before));
+        let is_forgotten =
+            |event: &String| has_other_families && event.contains("\"TopologyAwareHintsEnabled\"");
         aspect == Aspect::Events
-            && without(&self.ours.events, &self.upstream.events).is_empty()
+            && less.iter().all(is_forgotten)
             && more.iter().all(|event| event.contains("\"TopologyAwareHints"))
     }
 
     /// All that upstream wrote beyond us is what was there already, but for the trigger time.
     fn is_write_without_change(&self, aspect: Aspect) -> bool {
         let more = without(&self.upstream.writes, &self.ours.writes);
-        let stays = |write: &String| {
-            let write: Value = serde_json::from_str(write).unwrap_or_default();
-            let is_update = write[0] == "update";
-            let was = self.was(write[1].as_str().unwrap_or(""), write[2].as_str().unwrap_or(""));
-            is_update && was.is_some_and(|was| without_time(&was) == without_time(&write[3]))
-        };
         let is_about_writes = matches!(aspect, Aspect::Writes | Aspect::WriteCounts | Aspect::End);
         is_about_writes
             && without(&self.ours.writes, &self.upstream.writes).is_empty()
             && !more.is_empty()
-            && more.iter().all(stays)
+            && more.iter().all(|write| self.changes_nothing(write))
     }
 
-    /// The canonical object of that name before the sync.
-    fn was(&self, resource: &str, name: &str) -> Option<Value> {
-        let before = match resource {
-            "endpointslices" => &self.case.world.endpointslices,
-            _ => &self.case.world.endpoints,
-        };
-        let found = before.iter().find(|object| object["metadata"]["name"] == name)?;
-        let known = [name.to_owned()].into();
-        let mut was = crate::canonical::object(found, &known);
-        // A mirrored slice is rewritten without it.
-        if self.controller == Controller::Mirror
-            && let Some(meta) = was["metadata"].as_object_mut()
-        {
-            meta.remove("generateName");
+    fn changes_nothing(&self, write: &str) -> bool {
+        let write: Value = serde_json::from_str(write).unwrap_or_default();
+        let mut before = self.objects_before(write[1].as_str().unwrap_or(""));
+        match write[0].as_str() {
+            Some("update") => before.any(|was| self.comparable(&was) == self.comparable(&write[3])),
+            // It is on its way out already.
+            Some("delete") => before.any(|was| {
+                was["metadata"]["name"] == write[2]
+                    && !was["metadata"]["deletionTimestamp"].is_null()
+            }),
+            _ => false,
         }
-        Some(was)
+    }
+
+    /// What must be equal for a write to change nothing. Upstream never finds the labels right of
+    /// a slice mirrored from Endpoints with a reserved label, and then also gives the slice an
+    /// owner, for the lack of which alone it would not touch it.
+    fn comparable(&self, object: &Value) -> Value {
+        let mut object = without_time(object);
+        if self.mirrors_reserved_label()
+            && let Some(meta) = object["metadata"].as_object_mut()
+        {
+            meta.remove("ownerReferences");
+            meta.remove("finalizers");
+            let endpoints = object["endpoints"].as_array_mut().into_iter().flatten();
+            for fields in endpoints.filter_map(Value::as_object_mut) {
+                fields.remove("hints");
+                fields.remove("deprecatedTopology");
+            }
+        }
+        // The same with Endpoints of a Service that carries a reserved label itself: the headless
+        // label is then put right, for which alone upstream would not touch it.
+        let service = self.before.services.get(self.key);
+        let reserved = [names::HEADLESS, names::ENDPOINTS_MANAGED_BY];
+        let is_reserved = |labels: &Labels| reserved.iter().any(|key| labels.contains_key(key));
+        if self.controller == Controller::Endpoints
+            && service.is_some_and(|one| is_reserved(&one.labels))
+            && let Some(labels) = object["metadata"]["labels"].as_object_mut()
+        {
+            labels.remove(names::HEADLESS);
+            object["subsets"] = one_by_one(&object["subsets"]);
+        }
+        object
+    }
+
+    fn mirrors_reserved_label(&self) -> bool {
+        let reserved = [names::MANAGED_BY, names::SERVICE_NAME];
+        let is_reserved = |labels: &Labels| reserved.iter().any(|key| labels.contains_key(key));
+        let endpoints = self.before.endpoints.get(self.key);
+        self.controller == Controller::Mirror
+            && endpoints.is_some_and(|one| is_reserved(&one.meta.labels))
+    }
+
+    /// The same where names are left to chance: upstream sends more updates, to the same end.
+    fn is_more_updates(&self, aspect: Aspect) -> bool {
+        let union = |answer: &Answer| canonical::union(&answer.slices, HintsIn::Ignored);
+        let updates = |answer: &Answer| {
+            let mut counts = answer.n_writes.clone();
+            (counts.remove("[\"update\",\"endpointslices\"]").unwrap_or(0), counts)
+        };
+        let ((n_upstream, others_upstream), (n_ours, others_ours)) =
+            (updates(self.upstream), updates(self.ours));
+        // Upstream has marked slices for a rewrite by the time it finds that it must refuse.
+        let refuses_late =
+            self.upstream.events.iter().any(|event| event.contains("do not have a zone specified"));
+        // In a later sync nobody asks whether upstream would write once more.
+        let service = self.before.services.get(self.key);
+        let is_later = self.turn == Turn::Then
+            && self.controller == Controller::Slices
+            && service.is_some_and(|one| one.topology == TopologyMode::Auto);
+        matches!(aspect, Aspect::WriteCounts | Aspect::EndUnionWithHints)
+            && (self.mirrors_reserved_label() || refuses_late || is_later)
+            && n_upstream > n_ours
+            && others_upstream == others_ours
+            && union(self.upstream) == union(self.ours)
+    }
+
+    /// The same slices under each other's names: which of several doomed slices a new one takes
+    /// the name of depends on the order of groups.
+    fn is_other_name(&self, aspect: Aspect) -> bool {
+        let writes = |answer: &Answer| -> Vec<String> {
+            let parsed = answer.writes.iter().map(|text| serde_json::from_str(text));
+            let mut nameless: Vec<String> = parsed
+                .map(|write| {
+                    let mut write: Value = write.unwrap_or_default();
+                    write[2] = Value::Null;
+                    without_name(&mut write[3]);
+                    write.to_string()
+                })
+                .collect();
+            nameless.sort_unstable();
+            nameless
+        };
+        let slices = |answer: &Answer| -> Vec<String> {
+            let nameless = |slice: &Value| {
+                let mut slice = slice.clone();
+                without_name(&mut slice);
+                slice.to_string()
+            };
+            let mut nameless: Vec<String> = answer.slices.iter().map(nameless).collect();
+            nameless.sort_unstable();
+            nameless
+        };
+        self.controller != Controller::Endpoints
+            && matches!(aspect, Aspect::Writes | Aspect::End)
+            && writes(self.upstream) == writes(self.ours)
+            && slices(self.upstream) == slices(self.ours)
+    }
+
+    /// The canonical objects of a resource before the sync.
+    fn objects_before(&self, resource: &str) -> impl Iterator<Item = Value> {
+        let known = known_names(self.case);
+        let mirrors = self.controller == Controller::Mirror;
+        let World { slices, endpoints, .. } = self.before;
+        let objects: Vec<Object> = match resource {
+            "endpointslices" => slices.values().cloned().map(Object::Slice).collect(),
+            _ => endpoints.values().cloned().map(Object::Endpoints).collect(),
+        };
+        objects.into_iter().map(move |object| {
+            let mut was = canonical::object(&to_json_value(&object), &known);
+            // A mirrored slice is rewritten without it.
+            if let (true, Some(meta)) = (mirrors, was["metadata"].as_object_mut()) {
+                meta.remove("generateName");
+            }
+            was
+        })
     }
 
     fn is_mirrored_oddity(&self, aspect: Aspect) -> bool {
@@ -133,29 +384,16 @@ impl Sync<'_> {
             sorted.sort_unstable();
             slice.meta.is_deleting() || sorted.windows(2).any(|pair| pair[0] == pair[1])
         });
-        self.controller == Controller::Mirror && aspect != Aspect::Events && odd.next().is_some()
+        // Upstream waits for a slice to go that a finalizer holds, and does nothing till then.
+        let is_waiting = self.upstream.errors.iter().any(|error| error.ends_with("out of date"));
+        self.controller == Controller::Mirror
+            && (aspect != Aspect::Events || is_waiting)
+            && odd.next().is_some()
     }
 
-    /// Without what the API server would refuse, both publish the same.
     fn is_bad_address(&self, aspect: Aspect) -> bool {
-        let bad_pod =
-            self.before.pods.values().flat_map(|pod| pod.ips.all.iter()).any(|ip| match ip {
-                PodIp::Garbage(_) => true,
-                PodIp::Ip(ip) => refused_by_api_server(*ip).is_some(),
-            });
-        let mirrors = self.controller == Controller::Mirror;
-        let mirrored_bad =
-            self.before.endpoints.values().flat_map(|one| &one.subsets).any(|subset| {
-                let mut all = subset.addresses.iter().chain(&subset.not_ready_addresses);
-                all.any(|address| is_refused(&address.ip))
-            });
-        let has_bad = if mirrors { mirrored_bad } else { bad_pod };
-        has_bad && (aspect == Aspect::Events || good_union(self.upstream) == good_union(self.ours))
+        bad_address::explains(self, aspect)
     }
-}
-
-fn is_refused(text: &str) -> bool {
-    parse_ip(text).is_none_or(|ip| refused_by_api_server(ip).is_some())
 }
 
 fn is_subset(part: &[String], whole: &[String]) -> bool {
@@ -178,6 +416,52 @@ fn without(list: &[String], other: &[String]) -> Vec<String> {
     rest.cloned().collect()
 }
 
+/// Subsets however they are packed: each port with each address.
+fn one_by_one(subsets: &Value) -> Value {
+    let view = |address: &Value| {
+        let mut address = address.clone();
+        if let Some(target) = address["targetRef"].as_object_mut() {
+            target.remove("resourceVersion");
+        }
+        address
+    };
+    expanded(subsets, view).into()
+}
+
+/// The same with only what makes two addresses one.
+fn identities(subsets: &Value) -> Vec<String> {
+    expanded(subsets, |address| json!([address["ip"], address["targetRef"]["uid"]]))
+}
+
+fn expanded(subsets: &Value, view: impl Fn(&Value) -> Value) -> Vec<String> {
+    let mut all = Vec::new();
+    for subset in subsets.as_array().into_iter().flatten() {
+        let ports = subset["ports"].as_array().cloned().unwrap_or_else(|| vec![Value::Null]);
+        for list in ["addresses", "notReadyAddresses"] {
+            for address in subset[list].as_array().into_iter().flatten() {
+                let view = view(address);
+                all.extend(ports.iter().map(|port| json!([port, list, view]).to_string()));
+            }
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn without_name(object: &mut Value) {
+    if let Some(meta) = object["metadata"].as_object_mut() {
+        meta.remove("name");
+    }
+}
+
+fn without_finalizers(mut write: Value) -> Value {
+    if let Some(meta) = write[3]["metadata"].as_object_mut() {
+        meta.remove("finalizers");
+    }
+    write
+}
+
 fn without_time(object: &Value) -> Value {
     let mut object = object.clone();
     let Some(meta) = object["metadata"].as_object_mut() else { return object };
@@ -190,30 +474,4 @@ fn without_time(object: &Value) -> Value {
         meta.remove("annotations");
     }
     object
-}
-
-/// Every good address that is published, with its conditions and target.
-fn good_union(answer: &Answer) -> Vec<String> {
-    let endpoints = answer.slices.iter().flat_map(|slice| slice["endpoints"].as_array());
-    let of_slices = endpoints.flatten().flat_map(|endpoint| {
-        let addresses = endpoint["addresses"].as_array().into_iter().flatten();
-        addresses.map(|address| {
-            format!("{address} {} {}", endpoint["conditions"], endpoint["targetRef"])
-        })
-    });
-    let subsets = answer.endpoints["subsets"].as_array().into_iter().flatten();
-    let of_subsets = subsets.flat_map(|subset| {
-        let list = |name: &str| subset[name].as_array().cloned().unwrap_or_default();
-        let ready = list("addresses").into_iter().map(|one| (one, true));
-        ready.chain(list("notReadyAddresses").into_iter().map(|one| (one, false)))
-    });
-    let of_subsets =
-        of_subsets.map(|(one, ready)| format!("{} {ready} {}", one["ip"], one["targetRef"]));
-    let is_good = |text: &String| {
-        let address = text.split('"').nth(1).unwrap_or("");
-        !is_refused(address)
-    };
-    let mut union: Vec<String> = of_slices.chain(of_subsets).filter(is_good).collect();
-    union.sort_unstable();
-    union
 }

@@ -3,13 +3,15 @@
 use std::fmt;
 
 use anyhow::Result;
-use endpointd_model::{Controller, Key};
+use endpointd_model::{Controller, Key, Resource, Target, Write, names};
 use endpointd_plan::{Memory, Plan, World};
+use endpointd_wire::AnyObject;
+use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::canonical::{self, HintsIn, KnownNames};
 use crate::case::{Case, Expected};
-use crate::choice::{Choice, Sync};
+use crate::choice::{Choice, Sync, Turn};
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +49,11 @@ impl fmt::Display for Difference {
 
 /// Every difference between upstream's answer and ours; none is agreement.
 pub fn judge(case: &Case) -> Result<Vec<Difference>> {
+    judge_and_tell(case, |_| {})
+}
+
+/// The same, and tells `see` about each sync.
+pub fn judge_and_tell(case: &Case, mut see: impl FnMut(&Sync)) -> Result<Vec<Difference>> {
     let mut judge = Judge {
         case,
         controller: case.controller()?,
@@ -56,16 +63,17 @@ pub fn judge(case: &Case) -> Result<Vec<Difference>> {
         memory: Memory::default(),
         differences: Vec::new(),
     };
-    judge.sync("first", &case.expect);
+    judge.sync(Turn::First, &case.expect, &mut see);
     if let Some(then) = &case.then {
+        judge.catch_up_with_upstream(&case.expect)?;
         judge.move_on(then.world.to_world()?);
-        judge.sync("then", &then.expect);
+        judge.sync(Turn::Then, &then.expect, &mut see);
     }
     Ok(judge.differences)
 }
 
-fn known_names(case: &Case) -> KnownNames {
-    let name = |object: &serde_json::Value| Some(object["metadata"]["name"].as_str()?.to_owned());
+pub(crate) fn known_names(case: &Case) -> KnownNames {
+    let name = |object: &Value| Some(object["metadata"]["name"].as_str()?.to_owned());
     case.world.objects().filter_map(name).collect()
 }
 
@@ -82,27 +90,38 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     /// Plans, applies, compares, and plans again.
-    fn sync(&mut self, name: &'static str, expected: &Expected) {
+    fn sync(&mut self, turn: Turn, expected: &Expected, see: &mut impl FnMut(&Sync)) {
         let before = self.world.clone();
         let (plan, ours) = self.plan();
         let upstream = Answer::expected(expected, &self.known);
         let seen = Sync {
             case: self.case,
             controller: self.controller,
+            key: &self.key,
             before: &before,
+            plan: &plan,
+            after: &self.world,
+            expected,
             upstream: &upstream,
             ours: &ours,
-            is_first: name == "first",
+            turn,
         };
+        see(&seen);
         for (aspect, upstream, ours) in compare(&upstream, &ours, expected) {
             let choice = seen.explain(aspect);
-            self.differences.push(Difference { sync: name, aspect, choice, upstream, ours });
+            self.differences.push(Difference {
+                sync: turn.as_str(),
+                aspect,
+                choice,
+                upstream,
+                ours,
+            });
         }
         self.memory = plan.memory;
         let (again, ours) = self.plan();
         if !again.is_empty() {
             self.differences.push(Difference {
-                sync: name,
+                sync: turn.as_str(),
                 aspect: Aspect::Rest,
                 choice: None,
                 upstream: "-".into(),
@@ -120,8 +139,80 @@ impl Judge<'_> {
         (plan, answer)
     }
 
-    /// What the controller writes stays; all else is replaced.
+    /// Where upstream left the world otherwise, by chance or by our choice, the next sync starts
+    /// where upstream's starts: each sync is compared on its own.
+    fn catch_up_with_upstream(&mut self, expected: &Expected) -> Result<()> {
+        let ours = Answer::ours(&Plan::default(), &self.world, &self.key, &self.known);
+        let upstream = Answer::expected(expected, &self.known);
+        let is_same = (&ours.slices, &ours.endpoints) == (&upstream.slices, &upstream.endpoints);
+        if is_same && expected.second_sync_writes.is_empty() {
+            return Ok(());
+        }
+        let Key { namespace, name } = &self.key;
+        self.world.slices.retain(|_, slice| {
+            slice.meta.namespace != *namespace || !slice.meta.labels.has(names::SERVICE_NAME, name)
+        });
+        self.world.endpoints.remove(&self.key);
+        for object in expected.end_objects() {
+            self.store(object)?;
+        }
+        for write in &expected.second_sync_writes {
+            self.replay(write)?;
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, object: &Value) -> Result<()> {
+        match AnyObject::from_value(object)? {
+            Some(AnyObject::EndpointSlice(one)) => {
+                self.world.slices.insert(one.meta.key(), one);
+            }
+            Some(AnyObject::Endpoints(one)) => {
+                self.world.endpoints.insert(one.meta.key(), one);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// One of upstream's writes, as its API server took it.
+    fn replay(&mut self, write: &Value) -> Result<()> {
+        if write["failed"].is_string() {
+            return Ok(());
+        }
+        let name = write["assignedName"].as_str().or(write["name"].as_str()).unwrap_or("");
+        let key = Key::new(self.key.namespace.clone(), name);
+        let resource = match write["resource"].as_str() {
+            Some("endpointslices") => Resource::Slices,
+            _ => Resource::Endpoints,
+        };
+        let (slice, endpoints) = (self.world.slices.get(&key), self.world.endpoints.get(&key));
+        let meta = match resource {
+            Resource::Slices => slice.map(|one| one.meta.clone()),
+            Resource::Endpoints => endpoints.map(|one| one.meta.clone()),
+        };
+        if write["verb"] == "delete" {
+            if let Some(meta) = meta {
+                self.world.apply(&Write::Delete(Target::of(resource, &meta)));
+            }
+            return Ok(());
+        }
+        let mut object = write["object"].clone();
+        object["metadata"]["name"] = name.into();
+        object["metadata"]["namespace"] = self.key.namespace.as_ref().into();
+        let uid = meta.map_or_else(|| format!("uid-{name}"), |meta| meta.uid.to_string());
+        object["metadata"]["uid"] = uid.into();
+        self.store(&object)
+    }
+
+    /// What the controller writes stays; all else is replaced. A name that is free again may be
+    /// given out again.
     fn move_on(&mut self, next: World) {
+        let (slices, key) = (&self.world.slices, &self.key);
+        self.known.retain(|name| {
+            let sought = Key::new(key.namespace.clone(), name.as_str());
+            slices.contains_key(&sought) || name.as_str() == key.name.as_ref()
+        });
         self.world.services = next.services;
         match self.controller {
             Controller::Mirror => self.world.endpoints = next.endpoints,
