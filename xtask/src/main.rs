@@ -3,6 +3,7 @@
 mod cluster;
 mod control_plane;
 mod instructions;
+mod parity;
 mod test;
 
 use std::process::ExitCode;
@@ -24,15 +25,22 @@ enum Command {
     ControlPlane,
     /// Run a throw-away control plane until Ctrl-C; prints the KUBECONFIG to export
     Cluster(cluster::Args),
+    /// Our plans against upstream's own code, on generated worlds
+    Parity(parity::Flags),
     /// Count the instructions of planning; installs the runner it needs
     Instructions,
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(Cli { command }) => command,
+        Err(error) => return refuse(&error),
+    };
+    let done = match command {
         Command::Test => test::run(),
         Command::ControlPlane => control_plane::run(),
         Command::Cluster(args) => cluster::run(&args),
+        Command::Parity(flags) => return parity::run(&flags),
         Command::Instructions => instructions::run(),
     };
     match done {
@@ -42,4 +50,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Help is printed as asked for; anything else in one sentence.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        drop(error.print());
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    eprintln!("{}", text.lines().next().unwrap_or("error: bad flags"));
+    eprintln!("hint: `cargo xtask help` lists the commands, `cargo xtask <command> --help` flags");
+    ExitCode::from(2)
 }

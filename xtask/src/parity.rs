@@ -1,0 +1,183 @@
+//! `cargo xtask parity`: builds the oracle if it is not there yet, and compares our plans with
+//! upstream's on generated worlds.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::{BuildHasher, DefaultHasher, Hasher};
+use std::io::{IsTerminal, Write, stderr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+
+#[derive(Args)]
+pub struct Flags {
+    /// How many worlds to generate
+    #[arg(long, default_value_t = 4000, value_parser = clap::value_parser!(u64).range(1..))]
+    worlds: u64,
+    /// Same seed, same worlds; a new one every time if not given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only worlds of this controller
+    #[arg(long)]
+    controller: Option<Controller>,
+    /// Only the world of this index, as a report names it
+    #[arg(long)]
+    world: Option<u64>,
+    /// How many of the worlds that differ to shrink and show
+    #[arg(long, default_value_t = 5)]
+    show: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Controller {
+    Endpoints,
+    Endpointslice,
+    Mirroring,
+}
+
+impl Controller {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Endpoints => "endpoints",
+            Self::Endpointslice => "endpointslice",
+            Self::Mirroring => "mirroring",
+        }
+    }
+}
+
+/// Whether there is a Go toolchain to build the oracle with.
+pub fn available() -> bool {
+    go_version().is_ok()
+}
+
+/// 0: the same answers. 1: differences. 2: could not compare.
+pub fn run(flags: &Flags) -> ExitCode {
+    let seed = flags.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+    println!("parity: seed {seed}");
+    match compare(flags, seed) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn compare(flags: &Flags, seed: u64) -> Result<ExitCode> {
+    ensure!(
+        available(),
+        "the oracle needs a Go toolchain, and `go` cannot be started\n\
+         hint: install Go 1.26 or later and have `go` in the PATH"
+    );
+    let oracle = oracle()?;
+    let Flags { worlds, seed: _, controller, world, show } = flags;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut parity = Command::new(cargo);
+    parity.args(["run", "--quiet", "--release", "-p", "endpointd-parity", "--bin", "parity", "--"]);
+    parity.arg("--oracle").arg(oracle);
+    parity.args(["--seed", &seed.to_string(), "--worlds", &worlds.to_string()]);
+    parity.args(["--show", &show.to_string()]);
+    if let Some(controller) = controller {
+        parity.args(["--controller", controller.as_str()]);
+    }
+    if let Some(world) = world {
+        parity.args(["--world", &world.to_string()]);
+    }
+    let status = parity.status().context("cannot start cargo")?;
+    Ok(match status.code() {
+        Some(0) => ExitCode::SUCCESS,
+        Some(1) => ExitCode::from(1),
+        Some(_) | None => ExitCode::from(2),
+    })
+}
+
+fn go_version() -> Result<String> {
+    let output = Command::new("go").arg("version").stdin(Stdio::null()).output();
+    let output = output.context("cannot start `go`")?;
+    ensure!(output.status.success(), "`go version` failed\nhint: repair the Go toolchain");
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The oracle's program, built if there is none of the same sources and toolchain yet.
+pub fn oracle() -> Result<PathBuf> {
+    let version = go_version()?;
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../e2e/parity/oracle");
+    let cache = cache_dir()?;
+    let program = cache.join(format!("oracle-{:016x}", digest(&sources, &version)?));
+    if program.is_file() {
+        return Ok(program);
+    }
+    fs::create_dir_all(&cache).with_context(|| format!("cannot create `{}`", cache.display()))?;
+    // Built aside and moved, so that a build that was stopped leaves nothing half done behind.
+    let aside = cache.join(format!("building-{}", std::process::id()));
+    build(&sources, &aside)?;
+    fs::rename(&aside, &program).context("cannot put the oracle into its place")?;
+    Ok(program)
+}
+
+fn build(sources: &Path, program: &Path) -> Result<()> {
+    let start = Instant::now();
+    eprintln!("building the oracle; the first time takes some minutes");
+    let mut go = Command::new("go")
+        .args(["build", "-o"])
+        .arg(program)
+        .arg(".")
+        .current_dir(sources)
+        .stdin(Stdio::null())
+        .spawn()
+        .context("cannot start go")?;
+    let status = loop {
+        if let Some(status) = go.try_wait().context("cannot wait for go")? {
+            break status;
+        }
+        thread::sleep(Duration::from_millis(500));
+        if stderr().is_terminal() {
+            eprint!("\rgo build: {} s ", start.elapsed().as_secs());
+            drop(stderr().flush());
+        }
+    };
+    eprintln!("\rgo build: {} s", start.elapsed().as_secs());
+    ensure!(
+        status.success(),
+        "the oracle could not be built: {status}\n\
+         hint: its modules come from the Go module proxy; see `e2e/parity/oracle/README.md`"
+    );
+    Ok(())
+}
+
+/// Changes with every source of the oracle and with the toolchain.
+fn digest(sources: &Path, version: &str) -> Result<u64> {
+    let entries = fs::read_dir(sources)
+        .with_context(|| format!("cannot read the oracle's sources in `{}`", sources.display()))?;
+    let mut files: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    hasher.write(version.as_bytes());
+    for file in files.iter().filter(|file| is_source(file)) {
+        hasher.write(file.file_name().unwrap_or_default().as_encoded_bytes());
+        hasher.write(&fs::read(file).with_context(|| format!("cannot read `{}`", file.display()))?);
+    }
+    Ok(hasher.finish())
+}
+
+fn is_source(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let is_test = name.ends_with("_test.go");
+    let extension = file.extension().unwrap_or_default().to_string_lossy();
+    !is_test && ["go", "s", "mod", "sum"].contains(&extension.as_ref())
+}
+
+/// The user's cache directory.
+fn cache_dir() -> Result<PathBuf> {
+    let given = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let of_home = || std::env::home_dir().map(|home| home.join(".cache"));
+    let cache = given
+        .filter(|path| path.is_absolute())
+        .or_else(of_home)
+        .context("no place to keep the oracle\nhint: set HOME or XDG_CACHE_HOME")?;
+    Ok(cache.join("endpointd"))
+}
