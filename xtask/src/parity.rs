@@ -56,10 +56,10 @@ pub fn available() -> bool {
 
 /// 0: the same answers. 1: differences. 2: could not compare.
 pub fn run(flags: &Flags) -> ExitCode {
-    let seed = flags.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
-    println!("parity: seed {seed}");
-    match compare(flags, seed) {
-        Ok(code) => code,
+    match compare(flags) {
+        Ok(Verdict::Same) => ExitCode::SUCCESS,
+        Ok(Verdict::Different) => ExitCode::from(1),
+        Ok(Verdict::Unknown) => ExitCode::from(2),
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)
@@ -67,7 +67,25 @@ pub fn run(flags: &Flags) -> ExitCode {
     }
 }
 
-fn compare(flags: &Flags, seed: u64) -> Result<ExitCode> {
+/// The part of `cargo xtask test`: fresh worlds on every run.
+pub fn check() -> Result<()> {
+    const WORLDS: u64 = 6000;
+    let flags = Flags { worlds: WORLDS, seed: None, controller: None, world: None, show: 5 };
+    ensure!(compare(&flags)? == Verdict::Same, "our plans differ from upstream's");
+    Ok(())
+}
+
+#[derive(PartialEq)]
+enum Verdict {
+    Same,
+    Different,
+    /// The comparison itself failed, and has said why.
+    Unknown,
+}
+
+fn compare(flags: &Flags) -> Result<Verdict> {
+    let seed = flags.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+    println!("parity: seed {seed}");
     ensure!(
         available(),
         "the oracle needs a Go toolchain, and `go` cannot be started\n\
@@ -89,9 +107,9 @@ fn compare(flags: &Flags, seed: u64) -> Result<ExitCode> {
     }
     let status = parity.status().context("cannot start cargo")?;
     Ok(match status.code() {
-        Some(0) => ExitCode::SUCCESS,
-        Some(1) => ExitCode::from(1),
-        Some(_) | None => ExitCode::from(2),
+        Some(0) => Verdict::Same,
+        Some(1) => Verdict::Different,
+        Some(_) | None => Verdict::Unknown,
     })
 }
 
@@ -122,11 +140,14 @@ pub fn oracle() -> Result<PathBuf> {
 fn build(sources: &Path, program: &Path) -> Result<()> {
     let start = Instant::now();
     eprintln!("building the oracle; the first time takes some minutes");
+    // The same flags as for the control plane, so that Go compiles what they share only once.
     let mut go = Command::new("go")
-        .args(["build", "-o"])
+        .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o"])
         .arg(program)
         .arg(".")
         .current_dir(sources)
+        .env("GOFLAGS", "")
+        .env("CGO_ENABLED", "0")
         .stdin(Stdio::null())
         .spawn()
         .context("cannot start go")?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::Binaries;
 use endpointd_control_plane::binaries::{DIRECTORY_VARIABLE, is_ci};
 
-use crate::control_plane;
+use crate::{control_plane, parity};
 
 /// One check: a title for people, and the cargo command that performs it.
 struct Step {
@@ -26,13 +26,29 @@ pub fn run() -> Result<()> {
     cargo(&LINTS, None)?;
     let control_plane = prepare_control_plane()?;
     cargo(&TESTS, control_plane.as_ref())?;
+    let is_compared = compare_with_upstream()?;
     if control_plane.is_none() {
         eprintln!("skipped: the tests against a real control plane; {GET_IT}");
+    }
+    if !is_compared {
+        eprintln!(
+            "skipped: parity with upstream's own code; `cargo xtask parity` runs it, with Go"
+        );
     }
     Ok(())
 }
 
 const GET_IT: &str = "`cargo xtask control-plane` gets it, with Go 1.26 or newer";
+
+/// Whether our plans were compared with upstream's. Skipped and not skipped as the control plane.
+fn compare_with_upstream() -> Result<bool> {
+    eprintln!("== parity");
+    if !parity::available() && !is_ci() {
+        return Ok(false);
+    }
+    parity::check()?;
+    Ok(true)
+}
 
 /// The real control plane the tests run against. Without one, a person can still check the rest;
 /// CI cannot, because nobody reads there what was skipped.

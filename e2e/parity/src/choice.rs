@@ -92,11 +92,11 @@ impl Sync<'_> {
             (Choice::B16, Self::is_other_name),
             (Choice::B16, Self::is_other_duplicate),
             (Choice::B14, Self::is_repeated_hint_event),
+            (Choice::B19, Self::is_lost_create),
+            (Choice::B19, Self::is_mirrored_oddity),
             (Choice::B18, Self::is_write_without_change),
             (Choice::B18, Self::is_more_updates),
             (Choice::B18, Self::is_settled_hints),
-            (Choice::B19, Self::is_lost_create),
-            (Choice::B19, Self::is_mirrored_oddity),
             (Choice::B9, Self::is_bad_address),
         ]
         .into_iter()
