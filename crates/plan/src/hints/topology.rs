@@ -97,7 +97,8 @@ struct Board<'a> {
 }
 
 impl Board<'_> {
-    /// The one pass that upstream makes: what stays stays, the rest is dealt anew.
+    /// The one pass that upstream makes when there is something to write: what stays stays, the
+    /// rest is dealt anew.
     fn assign(&mut self) -> Result<(), String> {
         for at in 0..self.sheets.len() {
             self.sheets[at].is_open |= !self.is_valid(&self.sheets[at]);
@@ -105,7 +106,7 @@ impl Board<'_> {
         if self.sheets.iter().all(|sheet| !sheet.is_open) {
             return Ok(());
         }
-        for at in self.overfull() {
+        for at in self.overfull(|sheet| !sheet.is_open) {
             self.sheets[at].is_open = true;
         }
         let open: Vec<usize> =
@@ -117,26 +118,31 @@ impl Board<'_> {
         Ok(())
     }
 
-    /// Deals everything anew if that leaves fewer endpoints above the maximum of their zone.
-    ///
-    /// How many it leaves does not depend on the order of slices, so the next plan, which sees
-    /// them in another order, finds nothing to improve. Upstream only ever deals the slices that
-    /// exceed a maximum, and so may write some on every sync for ever.
+    /// Deals slices anew that exceed a maximum, or else all, as long as that leaves fewer
+    /// endpoints above the maximum of their zone. Upstream deals the former on every sync, whether
+    /// it helps or not, and so may write some slices for ever.
     fn settle(&mut self) {
-        let before = n_over(&self.count_by_zone(), &self.allocations);
-        if before == 0 || self.sheets.iter().any(Sheet::lacks_zone) {
-            return;
-        }
-        let saved: Vec<Vec<Ready>> = self.sheets.iter().map(|sheet| sheet.ready.clone()).collect();
         let all: Vec<usize> = (0..self.sheets.len()).collect();
-        self.deal(&all);
-        if n_over(&self.count_by_zone(), &self.allocations) < before {
-            self.sheets.iter_mut().for_each(|sheet| sheet.is_open = true);
-            return;
+        while self.improve(&self.overfull(|_| true)) || self.improve(&all) {}
+    }
+
+    /// Deals these sheets anew if that helps.
+    fn improve(&mut self, open: &[usize]) -> bool {
+        let before = n_over(&self.count_by_zone(), &self.allocations);
+        if before == 0 || open.iter().any(|at| self.sheets[*at].lacks_zone()) {
+            return false;
         }
-        for (sheet, ready) in self.sheets.iter_mut().zip(saved) {
-            sheet.ready = ready;
+        let saved: Vec<Vec<Ready>> = open.iter().map(|at| self.sheets[*at].ready.clone()).collect();
+        self.deal(open);
+        let helps = n_over(&self.count_by_zone(), &self.allocations) < before;
+        for (at, ready) in open.iter().zip(saved) {
+            if helps {
+                self.sheets[*at].is_open = true;
+            } else {
+                self.sheets[*at].ready = ready;
+            }
         }
+        helps
     }
 
     /// Every ready endpoint has a hint, each for a zone with an allocation or for its own.
@@ -151,11 +157,11 @@ impl Board<'_> {
         })
     }
 
-    /// The closed sheets whose hints would push a zone over its maximum, in order.
-    fn overfull(&self) -> Vec<usize> {
+    /// Of the sheets that count, those whose hints would push a zone over its maximum, in order.
+    fn overfull(&self, counts: impl Fn(&Sheet) -> bool) -> Vec<usize> {
         let mut sum = CountByZone::new();
         let mut overfull = Vec::new();
-        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| !sheet.is_open) {
+        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| counts(sheet)) {
             let mut with_sheet = sum.clone();
             count(&sheet.ready, &mut with_sheet);
             if self.allocations.iter().any(|(zone, allocation)| {
