@@ -66,7 +66,7 @@ fn plan(
         pairs.extend(keys.into_iter().map(|key| (key, controller)));
     }
     if let Choice::Named(keys) = &request.choice {
-        keys.iter().try_for_each(|key| check_known(key, gathered))?;
+        keys.iter().try_for_each(|key| check_readable(key, gathered))?;
     }
     let memory = Memory::default();
     let plan = |(key, controller)| {
@@ -76,30 +76,32 @@ fn plan(
     Ok(pairs.into_iter().map(plan).collect())
 }
 
-/// A key that left no trace in the input is probably misspelt.
-fn check_known(key: &Key, gathered: &Gathered) -> Result<(), Refusal> {
-    let Gathered { world, malformed, .. } = gathered;
-    if malformed.contains(key) {
+/// Naming what could not be read asks for an answer there is none to.
+fn check_readable(key: &Key, gathered: &Gathered) -> Result<(), Refusal> {
+    if gathered.malformed.contains(key) {
         return Err(Refusal::new(
             format!("cannot plan what is malformed: `{key}`"),
             "correct the object named in the warning above",
         ));
     }
-    let has_slice = || {
-        let mut slices = world.slices.values().map(|slice| &slice.meta);
-        slices.any(|meta| {
-            meta.namespace == key.namespace && meta.labels.has(names::SERVICE_NAME, &key.name)
-        })
-    };
-    if world.services.contains_key(key) || world.endpoints.contains_key(key) || has_slice() {
-        return Ok(());
+    Ok(())
+}
+
+/// A key that left no trace in the input is planned as one that is gone, but is probably misspelt.
+fn misspelt(key: &Key, world: &World) -> Option<String> {
+    let mut slices = world.slices.values().map(|slice| &slice.meta);
+    let has_slice = slices.any(|meta| {
+        meta.namespace == key.namespace && meta.labels.has(names::SERVICE_NAME, &key.name)
+    });
+    if world.services.contains_key(key) || world.endpoints.contains_key(key) || has_slice {
+        return None;
     }
     let mut elsewhere = world.services.keys().chain(world.endpoints.keys());
     let hint = match elsewhere.find(|one| one.name == key.name) {
         Some(other) => format!("did you mean `--service {other}`?"),
         None => "check the name, and whether the input has its namespace".to_owned(),
     };
-    Err(Refusal::new(format!("the input has no Service, Endpoints, or slice for: `{key}`"), hint))
+    Some(format!("the input has no Service, Endpoints, or slice for `{key}`: {hint}"))
 }
 
 /// What is odd about the input as a whole.
@@ -110,6 +112,9 @@ fn notes(request: &Request, gathered: &Gathered, planned: &[Planned]) -> Vec<Str
         notes.push("`--controllers` leaves no controller: begin with `*` to leave some out".into());
     } else if planned.is_empty() {
         notes.push(nothing_to_plan(gathered));
+    }
+    if let Choice::Named(keys) = &request.choice {
+        notes.extend(keys.iter().filter_map(|key| misspelt(key, &gathered.world)));
     }
     let n_on_nodes = pods.values().filter(|pod| pod.node_name.is_some()).count();
     if nodes.is_empty() && n_on_nodes > 0 && request.controllers.contains(&Controller::Slices) {
