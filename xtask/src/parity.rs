@@ -69,7 +69,7 @@ pub fn run(flags: &Flags) -> ExitCode {
 
 /// The part of `cargo xtask test`: fresh worlds on every run.
 pub fn check() -> Result<()> {
-    const WORLDS: u64 = 6000;
+    const WORLDS: u64 = 5000;
     let flags = Flags { worlds: WORLDS, seed: None, controller: None, world: None, show: 5 };
     ensure!(compare(&flags)? == Verdict::Same, "our plans differ from upstream's");
     Ok(())

@@ -113,7 +113,9 @@ enum Detail {
 fn good(answer: &Answer, detail: Detail) -> Vec<String> {
     let mut good = Vec::new();
     // Labels depend on which slices had to be rebuilt, and so on packing.
-    for slice in &answer.slices {
+    // One that is being deleted is as good as gone, whatever a finalizer makes it still say.
+    let live = |slice: &&Value| slice["metadata"]["deletionTimestamp"].is_null();
+    for slice in answer.slices.iter().filter(live) {
         let group = json!([slice["addressType"], slice["ports"]]);
         for endpoint in slice["endpoints"].as_array().into_iter().flatten() {
             let mut rest = endpoint.clone();
