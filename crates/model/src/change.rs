@@ -1,6 +1,6 @@
 //! What a watch tells.
 
-use crate::{EndpointSlice, Endpoints, Node, Pod, Service};
+use crate::{EndpointSlice, Endpoints, Key, Node, Pod, Service, Text, Version};
 
 /// The kinds of objects we watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +26,28 @@ impl Kind {
             Self::Slices => "endpointslices",
         }
     }
+}
+
+/// What arrives about one kind, in this order: `Listing`, any number of `Seen`, `Listed`; then
+/// changes as they happen, until the picture must be taken anew.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// A complete picture begins. What it does not show by its end is gone.
+    Listing,
+    Seen(Box<Change>),
+    /// The object is there but cannot be read. A node has an empty namespace.
+    Unreadable {
+        key: Key,
+        reason: Text,
+    },
+    /// The picture is complete as of this version.
+    Listed(Version),
+    /// All changes up to this version have been told.
+    Passed(Version),
+    /// The watch is cut off or silent; what is known may be old.
+    Lost(Text),
+    /// The watch runs again from where it was.
+    Resumed,
 }
 
 /// One object as it is now, or as it was last.

@@ -24,7 +24,7 @@ mod version;
 mod write;
 
 pub use address::{BadAddress, Family, parse_ip, refused_by_api_server};
-pub use change::{Change, Kind, Sight};
+pub use change::{Change, Kind, News, Sight};
 pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
 pub use jiff::Timestamp;
 pub use key::{Controller, Key};

@@ -41,6 +41,8 @@ impl Regarding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoticeReason {
+    FailedToCreateEndpoint,
+    FailedToUpdateEndpoint,
     FailedToUpdateEndpointSlices,
     InvalidIPAddress,
     TooManyAddressesToMirror,
@@ -51,6 +53,8 @@ pub enum NoticeReason {
 impl NoticeReason {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::FailedToCreateEndpoint => "FailedToCreateEndpoint",
+            Self::FailedToUpdateEndpoint => "FailedToUpdateEndpoint",
             Self::FailedToUpdateEndpointSlices => "FailedToUpdateEndpointSlices",
             Self::InvalidIPAddress => "InvalidIPAddress",
             Self::TooManyAddressesToMirror => "TooManyAddressesToMirror",
@@ -64,7 +68,9 @@ impl Notice {
     pub fn notice_type(&self) -> NoticeType {
         match self.reason {
             NoticeReason::TopologyAwareHintsEnabled => NoticeType::Normal,
-            NoticeReason::FailedToUpdateEndpointSlices
+            NoticeReason::FailedToCreateEndpoint
+            | NoticeReason::FailedToUpdateEndpoint
+            | NoticeReason::FailedToUpdateEndpointSlices
             | NoticeReason::InvalidIPAddress
             | NoticeReason::TooManyAddressesToMirror
             | NoticeReason::TopologyAwareHintsDisabled => NoticeType::Warning,
