@@ -13,6 +13,7 @@ use serde_json::Value;
 const LANES: &[(&str, &[&str])] = &[
     ("endpointd-model", &["jiff"]),
     ("endpointd-plan", &["endpointd-model"]),
+    ("endpointd-engine", &["endpointd-model", "endpointd-plan", "hashbrown", "slab"]),
     (
         "endpointd-wire",
         &["endpointd-model", "prost", "serde", "serde_json", "serde_path_to_error", "thiserror"],

@@ -1,0 +1,36 @@
+//! Time as the engine knows it: told, never asked for.
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+
+/// A point in monotonic time, counted from wherever the caller's clock started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(Duration);
+
+impl Moment {
+    pub const START: Self = Self(Duration::ZERO);
+
+    pub fn after_start(elapsed: Duration) -> Self {
+        Self(elapsed)
+    }
+
+    /// How long ago `earlier` was; nothing if it is yet to come.
+    pub fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    fn add(self, wait: Duration) -> Self {
+        Self(self.0.saturating_add(wait))
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}s", self.0.as_secs_f64())
+    }
+}
