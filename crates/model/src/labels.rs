@@ -39,6 +39,11 @@ impl Labels {
         self.0.len()
     }
 
+    /// Nobody else holds this set; it can be forgotten.
+    pub fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// Read as a selector: every pair must be among `labels`.
     pub fn selects(&self, labels: &Labels) -> bool {
         self.iter().all(|(key, value)| labels.has(key, value))

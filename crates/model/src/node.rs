@@ -5,6 +5,7 @@ use crate::Text;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     pub name: Text,
+    pub resource_version: Text,
     pub zone: Option<Text>,
     pub is_ready: bool,
     pub is_control_plane: bool,

@@ -26,6 +26,11 @@ pub struct HintsMemory {
 }
 
 impl HintsMemory {
+    /// Hints were asked for and could not be given; other nodes may change that.
+    pub fn is_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
     /// Forgets the families the Service does not have any more.
     pub(crate) fn keep_only(&mut self, families: &[Family]) {
         self.allocated.retain(|family, _| families.contains(family));

@@ -34,6 +34,7 @@ impl From<Node> for model::Node {
         let labels = labels(metadata.labels);
         Self {
             name: text(metadata.name),
+            resource_version: text(metadata.resource_version),
             zone: labels.get(names::ZONE).filter(|zone| !zone.is_empty()).cloned(),
             is_ready: readiness(&conditions).is_some_and(|readiness| readiness.is_ready),
             is_control_plane: labels.contains_key(names::CONTROL_PLANE_NODE)

@@ -98,12 +98,14 @@ fn a_node_is_read() {
     let node: Node = object("node");
     let want = Node {
         name: "node-a".into(),
+        resource_version: node.resource_version.clone(),
         zone: Some("zone-a".into()),
         is_ready: true,
         is_control_plane: true,
         cpu_nanos: 3_920_000_000,
     };
     assert_eq!(node, want);
+    assert!(!node.resource_version.is_empty());
 }
 
 #[test]

@@ -186,6 +186,7 @@ impl Dice<'_> {
     fn node(&mut self, n: usize) -> (endpointd_model::Text, Node) {
         let node = Node {
             name: format!("n{n}").into(),
+            resource_version: "1".into(),
             zone: self.one_of(&[Some("za".into()), Some("zb".into()), Some("zc".into()), None]),
             is_ready: !self.once_in(8),
             is_control_plane: self.once_in(12),
