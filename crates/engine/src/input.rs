@@ -77,6 +77,8 @@ pub enum SyncEnd {
     Unchanged,
     /// All writes arrived.
     Written,
+    /// The namespace is going: what could not be created need not be.
+    Pointless,
     /// What we know is behind: read again and plan again, which is no failure.
     Stale,
     /// The API server asked us to wait.
@@ -93,6 +95,7 @@ impl SyncEnd {
         match self {
             Self::Unchanged => "unchanged",
             Self::Written => "written",
+            Self::Pointless => "pointless",
             Self::Stale => "stale",
             Self::Throttled => "throttled",
             Self::Failed(_) => "failed",

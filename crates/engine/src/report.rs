@@ -107,7 +107,7 @@ pub struct Sizes {
     /// Acknowledged deletions that the watch has not shown yet.
     pub n_tombstones: usize,
     pub n_remembered_keys: usize,
-    /// An estimate of what the cache occupies.
+    /// Counted from records and what they hold, without the allocator's own share.
     pub cache_bytes: usize,
 }
 

@@ -1,0 +1,404 @@
+//! What the API server answered, and what becomes of the sync that asked.
+
+use std::time::Duration;
+
+use endpointd_model::{
+    Controller, Failure, FailureKind, Found, Kind, Lookup, Notice, NoticeReason, Outcome,
+    Regarding, Resource, Text, Version,
+};
+
+use crate::cache::{Marks, Origin, Picture};
+use crate::engine::{Engine, LIVE_RETRY};
+use crate::flights::{Echo, Errand, Findings, Flight, Owner, Verb, WriteErrand};
+use crate::queue::Priority;
+use crate::{Effect, Moment, SyncEnd, Ticket, backoff};
+
+/// How long until a node that could not be read is looked for again.
+const NODE_RETRY: Duration = Duration::from_secs(5);
+/// Whatever the server says, asking again at once is no answer to "too many requests".
+const THROTTLE_MIN: Duration = Duration::from_millis(250);
+/// So many failures in a row, of whichever keys, are an outage; fewer may be bad luck.
+const OUTAGE_MIN: u32 = 3;
+/// After an outage all keys come back within this time, not all at once.
+const COMEBACK: Duration = Duration::from_secs(1);
+
+impl Engine {
+    pub(crate) fn settle_write(&mut self, ticket: Ticket, outcome: Outcome, now: Moment) {
+        let Some(Errand::Write(errand)) = self.flights.close(ticket) else { return };
+        let mut marks = Marks::default();
+        let picture = self.picture(errand.resource);
+        let is_confirmed = matches!(&outcome, Outcome::Stored(_) | Outcome::Deleted);
+        self.note_contest(&errand, &outcome);
+        match outcome {
+            Outcome::Stored(object) => {
+                self.cache.put_object(*object, Origin::Answer, picture, &mut marks);
+                self.end_outage(now);
+            }
+            Outcome::Deleted => {
+                self.bury(&errand, picture, &mut marks);
+                self.end_outage(now);
+            }
+            Outcome::Behind(_) => self.look_later(&errand),
+            Outcome::Unknown(failure) => {
+                self.begin_outage(failure.kind, now);
+                self.look_later(&errand);
+            }
+            Outcome::Pointless(_) => self.findings(&errand.owner, |one| one.is_pointless = true),
+            Outcome::Throttled { after_secs } => {
+                let until = now + Duration::from_secs(after_secs.into()).max(THROTTLE_MIN);
+                self.paused_until = self.paused_until.max(until);
+                self.findings(&errand.owner, |one| one.is_throttled = true);
+            }
+            Outcome::Failed(failure) => {
+                self.begin_outage(failure.kind, now);
+                self.tell_failure(&errand, &failure);
+                self.findings(&errand.owner, |one| _ = one.failure.get_or_insert(failure));
+            }
+            Outcome::Unsent => self.findings(&errand.owner, |one| one.is_unsent = true),
+        }
+        if !is_confirmed && let Some(flight) = self.flights.get_mut(&errand.owner) {
+            flight.later.retain(|held| !held.after.contains(&ticket));
+        }
+        self.mark(marks, now);
+        self.go_on(&errand.owner, now);
+    }
+
+    pub(crate) fn settle_look(&mut self, ticket: Ticket, found: Found, now: Moment) {
+        match self.flights.close(ticket) {
+            Some(Errand::LookForNode(name)) => self.settle_node(name, found, now),
+            Some(Errand::Look { lookup, owner }) => {
+                self.settle_lookup(&owner, lookup, found, now);
+                self.go_on(&owner, now);
+            }
+            Some(Errand::Write(_)) | None => {}
+        }
+    }
+
+    /// The next step of a flight, if nothing is out any more: the deletes, then the reads, then
+    /// the end.
+    pub(crate) fn go_on(&mut self, owner: &Owner, now: Moment) {
+        let Some(flight) = self.flights.get_mut(owner) else { return };
+        if flight.n_pending > 0 {
+            return;
+        }
+        let later = std::mem::take(&mut flight.later);
+        if !later.is_empty() && flight.findings.allow_deletes() && self.is_leading {
+            for held in later {
+                self.send(owner, held.write);
+            }
+            return;
+        }
+        let looks = std::mem::take(&mut flight.looks);
+        if !looks.is_empty() {
+            flight.unanswered.extend(looks.iter().cloned());
+            for lookup in looks {
+                let ticket = self.flights.look(owner, lookup.clone());
+                self.effects.push_back(Effect::Look { ticket, lookup });
+            }
+            return;
+        }
+        if let Some(flight) = self.flights.end(owner) {
+            self.land(owner, flight, now);
+        }
+    }
+
+    /// The sync is over: remember how it ended, and when to come back.
+    fn land(&mut self, owner: &Owner, flight: Flight, now: Moment) {
+        let Flight { findings, priority, planned, synced, unanswered, .. } = flight;
+        let is_contested = findings.is_contested;
+        let end = findings.end();
+        let paused_until = self.paused_until;
+        let is_leading = self.is_leading;
+        let mut dice = self.dice.clone();
+        let Some(lane) = self.lane_mut(owner.0) else { return };
+        let again = lane.queue.land(&owner.1);
+        if !is_leading {
+            return self.tell_synced(synced, SyncEnd::Abandoned, planned, now);
+        }
+        let batch_period = lane.settings.batch_period;
+        let state = lane.keys.entry(owner.1.clone()).or_default();
+        let has_read_only = synced.is_none();
+        let due = match &end {
+            SyncEnd::Failed(failure) => {
+                let trouble = state.trouble();
+                trouble.n_failures += 1;
+                trouble.failure = Some(failure.clone());
+                trouble.last_end = Some(end.as_str());
+                trouble.unsettled.extend(unanswered);
+                lane.n_retries += 1;
+                Some(now + backoff::after_failure(failure.kind, trouble.n_failures, &mut dice))
+            }
+            SyncEnd::Throttled => Some(paused_until.max(now)),
+            SyncEnd::Stale => {
+                let trouble = state.trouble();
+                trouble.n_stale += u32::from(!has_read_only);
+                Some(now + backoff::after_stale(trouble.n_stale))
+            }
+            SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => {
+                state.recover();
+                is_contested.then_some(now + batch_period)
+            }
+            // We lead again, and nobody else will come back to it.
+            SyncEnd::Abandoned => Some(now),
+        };
+        // First what came in meanwhile: it has waited longer.
+        if let Some((priority, since)) = again {
+            let wait = match (&end, priority) {
+                (SyncEnd::Failed(_), Priority::Live | Priority::Background) => LIVE_RETRY,
+                (SyncEnd::Failed(_), Priority::Removal) => Duration::ZERO,
+                (_, Priority::Removal | Priority::Live | Priority::Background) => batch_period,
+            };
+            lane.queue.mark(&owner.1, priority, now + wait, since);
+        }
+        if let Some(due) = due {
+            lane.queue.mark(&owner.1, priority, due, now);
+        }
+        self.dice = dice;
+        self.drop_if_gone(owner);
+        self.tell_synced(synced, end, planned, now);
+    }
+
+    fn tell_synced(
+        &mut self,
+        synced: Option<Box<crate::Synced>>,
+        end: SyncEnd,
+        planned: Moment,
+        now: Moment,
+    ) {
+        let Some(mut synced) = synced else { return };
+        let has_written = synced.n_creates + synced.n_updates + synced.n_deletes > 0;
+        synced.end = if has_written || end != SyncEnd::Written { end } else { SyncEnd::Unchanged };
+        synced.took = now.since(planned);
+        self.effects.push_back(Effect::Synced(synced));
+    }
+
+    /// Nothing is left that this key could be about.
+    fn drop_if_gone(&mut self, owner: &Owner) {
+        let key = &owner.1;
+        let is_known = self.cache.service(key).is_some()
+            || self.cache.object(Resource::Endpoints, key).is_some();
+        if is_known {
+            return;
+        }
+        if let Some(lane) = self.lane_mut(owner.0)
+            && lane.queue.place(key).is_none()
+        {
+            lane.keys.remove(key);
+        }
+    }
+
+    fn settle_lookup(&mut self, owner: &Owner, lookup: Lookup, found: Found, now: Moment) {
+        let mut marks = Marks::default();
+        if !matches!(found, Found::Failed(_)) {
+            self.end_outage(now);
+            if let Some(flight) = self.flights.get_mut(owner) {
+                flight.unanswered.remove(&lookup);
+            }
+        }
+        match (lookup, found) {
+            (_, Found::Failed(failure)) => {
+                self.begin_outage(failure.kind, now);
+                self.findings(owner, |one| _ = one.failure.get_or_insert(failure));
+            }
+            (Lookup::Object(resource, _), Found::Object(object)) => {
+                let picture = self.picture(resource);
+                self.note_in_the_way(owner, &object);
+                self.cache.put_object(*object, Origin::Watch, picture, &mut marks);
+            }
+            (Lookup::Object(resource, key), Found::Absent) => {
+                let picture = self.picture(resource);
+                self.cache.bury(resource, &key, picture, &mut marks);
+                self.confirm(owner, Lookup::Object(resource, key));
+            }
+            (Lookup::Service(_), Found::Service(service)) => {
+                let picture = self.picture_of_services();
+                self.cache.put_service(*service, picture, &mut marks);
+            }
+            (lookup @ Lookup::Service(_), Found::Absent) => self.confirm(owner, lookup),
+            (Lookup::Node(name), found) => self.settle_node(name, found, now),
+            (_, Found::Service(_) | Found::Node(_) | Found::Object(_)) => {}
+        }
+        self.mark(marks, now);
+    }
+
+    fn settle_node(&mut self, name: Text, found: Found, now: Moment) {
+        self.sought_nodes.remove(&name);
+        let mut marks = Marks::default();
+        match found {
+            Found::Node(node) => {
+                let picture = self.picture_of(Kind::Nodes);
+                self.cache.put_node(*node, picture, &mut marks);
+            }
+            Found::Absent => self.cache.confirm_no_node(&name, &mut marks),
+            Found::Failed(_) => {
+                self.cache.mark_pods_on(&name, &mut marks);
+                return self.mark(marks, now + NODE_RETRY);
+            }
+            Found::Service(_) | Found::Object(_) => {}
+        }
+        self.mark(marks, now);
+    }
+
+    fn confirm(&mut self, owner: &Owner, lookup: Lookup) {
+        if let Some(lane) = self.lane_mut(owner.0) {
+            let state = lane.keys.entry(owner.1.clone()).or_default();
+            state.trouble().confirmed.insert(lookup);
+        }
+    }
+
+    /// A slice that is not for this key has a name the key wanted.
+    fn note_in_the_way(&mut self, owner: &Owner, object: &endpointd_model::Object) {
+        let service = object.meta().labels.get(endpointd_model::names::SERVICE_NAME);
+        let is_own = service.is_some_and(|service| *service == owner.1.name);
+        if object.resource() == Resource::Slices
+            && !is_own
+            && let Some(lane) = self.lane_mut(owner.0)
+        {
+            let state = lane.keys.entry(owner.1.clone()).or_default();
+            state.note_in_the_way(object.meta().name.clone());
+        }
+    }
+
+    fn bury(&mut self, errand: &WriteErrand, picture: Picture, marks: &mut Marks) {
+        let mut own = Marks::default();
+        self.cache.bury(errand.resource, &errand.key, picture, &mut own);
+        own.0.retain(|mark| (mark.controller, &mark.key) != (errand.owner.0, &errand.owner.1));
+        marks.0.append(&mut own.0);
+    }
+
+    fn look_later(&mut self, errand: &WriteErrand) {
+        let lookup = Lookup::Object(errand.resource, errand.key.clone());
+        if let Some(flight) = self.flights.get_mut(&errand.owner) {
+            flight.looks.insert(lookup);
+            flight.findings.is_stale = true;
+        }
+    }
+
+    /// What the watch showed meanwhile was our own write, or else someone else's.
+    fn note_contest(&mut self, errand: &WriteErrand, outcome: &Outcome) {
+        let is_ours = |echo: &Echo| match (echo, outcome) {
+            (Echo::Version(version), Outcome::Stored(object)) => {
+                *version == Version::of(&object.meta().resource_version)
+            }
+            (Echo::Gone, Outcome::Deleted) => true,
+            (Echo::Version(_) | Echo::Gone, _) => false,
+        };
+        if !errand.echoes.iter().all(is_ours) {
+            self.findings(&errand.owner, |one| one.is_contested = true);
+        }
+    }
+
+    fn findings(&mut self, owner: &Owner, note: impl FnOnce(&mut Findings)) {
+        if let Some(flight) = self.flights.get_mut(owner) {
+            note(&mut flight.findings);
+        }
+    }
+
+    /// Worded as upstream words them. The mirroring controller says nothing.
+    fn tell_failure(&mut self, errand: &WriteErrand, failure: &Failure) {
+        let (controller, key) = &errand.owner;
+        let (reason, message, regarding) = match (controller, errand.verb) {
+            (Controller::Mirror, _) | (Controller::Endpoints, Verb::Delete) => return,
+            (Controller::Slices, verb) => {
+                let verb = verb.as_str();
+                let message = format!(
+                    "Error updating Endpoint Slices for Service {key}: failed to {verb} \
+                     EndpointSlice for Service {key}: {failure}"
+                );
+                (NoticeReason::FailedToUpdateEndpointSlices, message, Regarding::Service)
+            }
+            (Controller::Endpoints, Verb::Create) => {
+                let message = format!("Failed to create endpoint for service {key}: {failure}");
+                (NoticeReason::FailedToCreateEndpoint, message, Regarding::Endpoints)
+            }
+            (Controller::Endpoints, Verb::Update) => {
+                let message = format!("Failed to update endpoint {key}: {failure}");
+                (NoticeReason::FailedToUpdateEndpoint, message, Regarding::Endpoints)
+            }
+        };
+        let owner = errand.owner.clone();
+        self.notify(&owner, Notice { reason, message, regarding });
+    }
+
+    /// While nobody answers, nobody is asked, but for a try now and then. An error of the server
+    /// may be about one object only, and stops no other.
+    fn begin_outage(&mut self, kind: FailureKind, now: Moment) {
+        if !kind.is_outage() {
+            return;
+        }
+        self.n_failures_in_a_row += 1;
+        if kind == FailureKind::Unreachable && now >= self.paused_until {
+            self.paused_until = now + backoff::outage_pause(self.n_failures_in_a_row);
+        }
+    }
+
+    /// The API server answers again: whoever failed for its absence need not wait any longer.
+    pub(crate) fn end_outage(&mut self, now: Moment) {
+        let was_outage = std::mem::take(&mut self.n_failures_in_a_row) >= OUTAGE_MIN;
+        if !was_outage {
+            return;
+        }
+        for lane in &mut self.lanes {
+            let failed = lane.keys.iter().filter(|(_, state)| {
+                let trouble = state.trouble.as_ref();
+                let failure = trouble.and_then(|trouble| trouble.failure.as_ref());
+                failure.is_some_and(|failure| failure.kind.is_outage())
+            });
+            let mut keys: Vec<_> = failed.map(|(key, _)| key.clone()).collect();
+            keys.sort_unstable();
+            for key in keys {
+                lane.queue.hasten(&key, now + self.dice.up_to(COMEBACK));
+            }
+        }
+    }
+
+    fn picture(&self, resource: Resource) -> Picture {
+        self.picture_of(match resource {
+            Resource::Slices => Kind::Slices,
+            Resource::Endpoints => Kind::Endpoints,
+        })
+    }
+
+    fn picture_of_services(&self) -> Picture {
+        self.picture_of(Kind::Services)
+    }
+
+    fn picture_of(&self, kind: Kind) -> Picture {
+        self.streams.iter().find(|stream| stream.kind == kind).map_or(0, |stream| stream.picture)
+    }
+}
+
+impl Findings {
+    /// Deletes go ahead unless it is not known what the writes before them did, or we may not.
+    /// A write that failed holds back only those deletes that depend on it.
+    fn allow_deletes(&self) -> bool {
+        !self.is_stale && !self.is_throttled && !self.is_unsent
+    }
+
+    /// The worst that happened decides.
+    fn end(self) -> SyncEnd {
+        if self.is_unsent {
+            SyncEnd::Abandoned
+        } else if let Some(failure) = self.failure {
+            SyncEnd::Failed(failure)
+        } else if self.is_throttled {
+            SyncEnd::Throttled
+        } else if self.is_stale {
+            SyncEnd::Stale
+        } else if self.is_pointless {
+            SyncEnd::Pointless
+        } else {
+            SyncEnd::Written
+        }
+    }
+}
+
+impl Verb {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}

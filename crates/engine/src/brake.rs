@@ -1,0 +1,78 @@
+//! Holds back deletions that are decided on because something is absent: if many come at once,
+//! our view is more likely wrong than the cluster.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::{BrakeReport, Moment};
+
+const WINDOW: Duration = Duration::from_secs(60);
+const MIN_A_MINUTE: usize = 20;
+
+#[derive(Debug, Default)]
+pub struct Brake {
+    recent: VecDeque<Moment>,
+    /// When it last held something back.
+    held: Option<Moment>,
+    n_held: usize,
+}
+
+impl Brake {
+    /// Room for one more among `n_all` objects of the kind, or when to ask again.
+    pub fn pass(&mut self, n_all: usize, now: Moment) -> Result<(), Moment> {
+        self.forget(now);
+        if self.recent.len() < max_a_minute(n_all) {
+            self.recent.push_back(now);
+            return Ok(());
+        }
+        if self.held.is_none() {
+            self.n_held = 0;
+        }
+        self.held = Some(now);
+        self.n_held += 1;
+        Err(*self.recent.front().expect("the limit is not zero") + WINDOW)
+    }
+
+    pub fn report(&self, n_all: usize, now: Moment) -> BrakeReport {
+        let is_on = self.held.is_some_and(|held| now.since(held) < WINDOW);
+        BrakeReport {
+            is_on,
+            n_last_minute: self.recent.iter().filter(|one| now.since(**one) < WINDOW).count(),
+            n_held: if is_on { self.n_held } else { 0 },
+            max_a_minute: max_a_minute(n_all),
+        }
+    }
+
+    fn forget(&mut self, now: Moment) {
+        while self.recent.front().is_some_and(|first| now.since(*first) >= WINDOW) {
+            self.recent.pop_front();
+        }
+        self.held = self.held.filter(|held| now.since(*held) < WINDOW);
+    }
+}
+
+fn max_a_minute(n_all: usize) -> usize {
+    MIN_A_MINUTE.max(n_all / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Moment {
+        Moment::after_start(Duration::from_secs(secs))
+    }
+
+    #[test]
+    fn twenty_a_minute_or_a_tenth_of_all_pass() {
+        for (n_all, n_pass) in [(0, 20), (100, 20), (1000, 100)] {
+            let mut brake = Brake::default();
+            let n = (0..n_all + 200).filter(|_| brake.pass(n_all, at(1)).is_ok()).count();
+            assert_eq!(n, n_pass, "of {n_all}");
+            assert_eq!(brake.pass(n_all, at(2)), Err(at(61)));
+            assert!(brake.report(n_all, at(3)).is_on);
+            assert_eq!(brake.pass(n_all, at(61)), Ok(()));
+            assert!(!brake.report(n_all, at(130)).is_on);
+        }
+    }
+}

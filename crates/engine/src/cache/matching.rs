@@ -1,0 +1,306 @@
+//! Which Services select which pods, within one namespace.
+//!
+//! Pods are grouped by their exact label set, of which a Deployment has one. A Service is matched
+//! with label sets, not with pods: once when the Service comes, once when a label set is new.
+
+use endpointd_model::{Labels, Text};
+use hashbrown::HashMap;
+use slab::Slab;
+
+use super::pods::PodId;
+
+#[derive(Debug, Default)]
+pub struct Matching {
+    sets: Slab<LabelSet>,
+    set_by_labels: HashMap<Labels, SetId>,
+    sets_by_service: HashMap<Text, Vec<SetId>>,
+    by_pair: HashMap<(Text, Text), Pair>,
+}
+
+#[derive(Debug)]
+struct LabelSet {
+    labels: Labels,
+    pods: Vec<PodId>,
+    /// Names of the Services that select it, sorted.
+    services: Vec<Text>,
+}
+
+/// Who has one key-value pair.
+#[derive(Debug, Default)]
+struct Pair {
+    sets: Vec<SetId>,
+    /// Services that are looked for here: this was the rarest pair of their selector.
+    anchored: Vec<(Text, Labels)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SetId(u32);
+
+/// Where a pod stands, so that it can leave without a search.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    pub set: SetId,
+    pub position: u32,
+}
+
+impl Matching {
+    pub fn seat(&mut self, labels: &Labels, pod: PodId) -> Seat {
+        let set = match self.set_by_labels.get(labels) {
+            Some(set) => *set,
+            None => self.add_set(labels),
+        };
+        let pods = &mut self.sets[set.index()].pods;
+        pods.push(pod);
+        Seat { set, position: (pods.len() - 1) as u32 }
+    }
+
+    /// Frees the seat. Says which pod sits there now, if one moved.
+    pub fn leave(&mut self, seat: Seat) -> Option<PodId> {
+        let pods = &mut self.sets[seat.set.index()].pods;
+        pods.swap_remove(seat.position as usize);
+        let moved = pods.get(seat.position as usize).copied();
+        if pods.is_empty() {
+            self.remove_set(seat.set);
+        }
+        moved
+    }
+
+    pub fn labels(&self, set: SetId) -> &Labels {
+        &self.sets[set.index()].labels
+    }
+
+    /// Names of the Services that select this label set, sorted.
+    pub fn services(&self, set: SetId) -> &[Text] {
+        &self.sets[set.index()].services
+    }
+
+    /// Names of the Services that select pods with these labels, sorted.
+    pub fn selecting(&self, labels: &Labels) -> Vec<Text> {
+        if let Some(set) = self.set_by_labels.get(labels) {
+            return self.services(*set).to_vec();
+        }
+        let mut names = Vec::new();
+        for (key, value) in labels.iter() {
+            let pair = self.by_pair.get(&(key.clone(), value.clone()));
+            let anchored = pair.into_iter().flat_map(|pair| &pair.anchored);
+            names.extend(anchored.filter(|(_, one)| one.selects(labels)).map(|(name, _)| name));
+        }
+        let mut names: Vec<Text> = names.into_iter().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The pods a Service selects, in no particular order.
+    pub fn pods(&self, service: &str) -> impl Iterator<Item = PodId> {
+        let sets = self.sets_by_service.get(service).into_iter().flatten();
+        sets.flat_map(|set| self.sets[set.index()].pods.iter().copied())
+    }
+
+    /// A selector without pairs selects nothing.
+    pub fn add_service(&mut self, name: &Text, selector: &Labels) {
+        let rarity = |pair: &(Text, Text)| {
+            self.by_pair.get(pair).map_or((0, 0), |pair| (pair.sets.len(), pair.anchored.len()))
+        };
+        let pairs = selector.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let Some(rarest) = pairs.min_by_key(rarity) else { return };
+        let pair = self.by_pair.entry(rarest).or_default();
+        pair.anchored.push((name.clone(), selector.clone()));
+        let mut matched = Vec::new();
+        for &set in &pair.sets {
+            let LabelSet { labels, services, .. } = &mut self.sets[set.index()];
+            if selector.selects(labels) {
+                insert_sorted(services, name);
+                matched.push(set);
+            }
+        }
+        self.sets_by_service.insert(name.clone(), matched);
+    }
+
+    pub fn remove_service(&mut self, name: &Text, selector: &Labels) {
+        for set in self.sets_by_service.remove(name).unwrap_or_default() {
+            self.sets[set.index()].services.retain(|service| service != name);
+        }
+        for (key, value) in selector.iter() {
+            self.tidy_pair((key.clone(), value.clone()), |pair| {
+                pair.anchored.retain(|(service, _)| service != name);
+            });
+        }
+    }
+
+    pub fn n_sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.sets_by_service.is_empty()
+    }
+
+    fn add_set(&mut self, labels: &Labels) -> SetId {
+        let entry = LabelSet { labels: labels.clone(), pods: Vec::new(), services: Vec::new() };
+        let set = SetId(self.sets.insert(entry) as u32);
+        self.set_by_labels.insert(labels.clone(), set);
+        for (key, value) in labels.iter() {
+            let pair = self.by_pair.entry((key.clone(), value.clone())).or_default();
+            pair.sets.push(set);
+            for (service, selector) in &pair.anchored {
+                if selector.selects(labels) {
+                    insert_sorted(&mut self.sets[set.index()].services, service);
+                    self.sets_by_service.entry(service.clone()).or_default().push(set);
+                }
+            }
+        }
+        set
+    }
+
+    fn remove_set(&mut self, set: SetId) {
+        let LabelSet { labels, services, .. } = self.sets.remove(set.index());
+        self.set_by_labels.remove(&labels);
+        for service in services {
+            if let Some(sets) = self.sets_by_service.get_mut(&service) {
+                sets.retain(|other| *other != set);
+            }
+        }
+        for (key, value) in labels.iter() {
+            self.tidy_pair((key.clone(), value.clone()), |pair| {
+                pair.sets.retain(|other| *other != set);
+            });
+        }
+    }
+
+    fn tidy_pair(&mut self, at: (Text, Text), change: impl FnOnce(&mut Pair)) {
+        let Some(pair) = self.by_pair.get_mut(&at) else { return };
+        change(pair);
+        if pair.sets.is_empty() && pair.anchored.is_empty() {
+            self.by_pair.remove(&at);
+        }
+    }
+}
+
+impl SetId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+fn insert_sorted(names: &mut Vec<Text>, name: &Text) {
+    if let Err(at) = names.binary_search(name) {
+        names.insert(at, name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What may happen: pods and Services come and go, with few labels so that they meet.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Pod(u32, Labels),
+        PodGone(u32),
+        Service(u8, Labels),
+        ServiceGone(u8),
+    }
+
+    fn labels(len: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Labels> {
+        prop::collection::btree_map(0..3u8, 0..2u8, len).prop_map(|pairs| {
+            let text = |n: u8| Text::from(n.to_string());
+            pairs.into_iter().map(|(key, value)| (text(key), text(value))).collect()
+        })
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..8u32, labels(0..4)).prop_map(|(pod, labels)| Step::Pod(pod, labels)),
+            (0..8u32).prop_map(Step::PodGone),
+            (0..4u8, labels(1..3)).prop_map(|(service, selector)| Step::Service(service, selector)),
+            (0..4u8).prop_map(Step::ServiceGone),
+        ]
+    }
+
+    /// The index beside what it must say.
+    #[derive(Default)]
+    struct Checked {
+        matching: Matching,
+        pods: BTreeMap<u32, (Labels, Seat)>,
+        services: BTreeMap<u8, Labels>,
+    }
+
+    impl Checked {
+        fn take(&mut self, step: Step) {
+            match step {
+                Step::Pod(pod, labels) => {
+                    self.remove_pod(pod);
+                    let seat = self.matching.seat(&labels, PodId(pod));
+                    self.pods.insert(pod, (labels, seat));
+                }
+                Step::PodGone(pod) => self.remove_pod(pod),
+                Step::Service(service, selector) => {
+                    self.remove_service(service);
+                    self.matching.add_service(&name(service), &selector);
+                    self.services.insert(service, selector);
+                }
+                Step::ServiceGone(service) => self.remove_service(service),
+            }
+        }
+
+        fn remove_pod(&mut self, pod: u32) {
+            let Some((_, seat)) = self.pods.remove(&pod) else { return };
+            if let Some(PodId(moved)) = self.matching.leave(seat) {
+                self.pods.get_mut(&moved).expect("who moved is there").1.position = seat.position;
+            }
+        }
+
+        fn remove_service(&mut self, service: u8) {
+            if let Some(selector) = self.services.remove(&service) {
+                self.matching.remove_service(&name(service), &selector);
+            }
+        }
+
+        fn check(&self) {
+            for (service, selector) in &self.services {
+                let want: BTreeSet<u32> = self
+                    .pods
+                    .iter()
+                    .filter(|(_, (labels, _))| selector.selects(labels))
+                    .map(|(pod, _)| *pod)
+                    .collect();
+                let got: Vec<u32> = self.matching.pods(&name(*service)).map(|pod| pod.0).collect();
+                assert_eq!(got.len(), want.len(), "each pod once");
+                assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), want);
+            }
+            for (labels, seat) in self.pods.values() {
+                let of_service = self.services.iter().filter(|(_, one)| one.selects(labels));
+                let want: Vec<Text> = of_service.map(|(service, _)| name(*service)).collect();
+                assert_eq!(self.matching.services(seat.set), want);
+                assert_eq!(self.matching.labels(seat.set), labels);
+            }
+        }
+    }
+
+    fn name(service: u8) -> Text {
+        service.to_string().into()
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_says_what_a_scan_says(steps in prop::collection::vec(step(), 1..60)) {
+            let mut checked = Checked::default();
+            for step in steps {
+                checked.take(step);
+                checked.check();
+            }
+            for pod in 0..8 {
+                checked.take(Step::PodGone(pod));
+            }
+            for service in 0..4 {
+                checked.take(Step::ServiceGone(service));
+            }
+            prop_assert!(checked.matching.is_empty());
+            prop_assert!(checked.matching.by_pair.is_empty(), "nothing leaks");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The engine: told what happened, it says what to do next.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use endpointd_model::{Controller, Key, Kind, Outcome, Text};
+use endpointd_plan::is_overloaded;
+use hashbrown::HashSet;
+
+use crate::backoff::Dice;
+use crate::brake::Brake;
+use crate::cache::{Cache, Mark, Marks};
+use crate::flights::Flights;
+use crate::keys::Keys;
+use crate::queue::{Priority, Queue};
+use crate::settings::{ControllerSettings, Settings};
+use crate::stream::Stream;
+use crate::{Effect, Input, Moment};
+
+/// Writes that may be under way at once, of all controllers together. More would only wait in
+/// the API server.
+pub const WRITES_MAX: usize = 64;
+
+/// How long a change waits for a key that failed before: long enough not to hammer, short enough
+/// that a cure is noticed at once.
+pub(crate) const LIVE_RETRY: Duration = Duration::from_secs(2);
+
+/// All state of the three controllers. Time is what the caller says it is.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) settings: endpointd_plan::Settings,
+    pub(crate) cache: Cache,
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) flights: Flights,
+    pub(crate) effects: VecDeque<Effect>,
+    pub(crate) brake: Brake,
+    pub(crate) dice: Dice,
+    /// Nodes that are being looked for.
+    pub(crate) sought_nodes: HashSet<Text>,
+    pub(crate) is_leading: bool,
+    /// Every key has been visited since we lead.
+    pub(crate) has_visited: bool,
+    /// Nothing is sent before: the API server asked for it, or does not answer.
+    pub(crate) paused_until: Moment,
+    pub(crate) n_failures_in_a_row: u32,
+    /// Whose turn it is.
+    next_lane: usize,
+}
+
+/// What each controller has of its own: a queue and its memory of keys.
+#[derive(Debug)]
+pub struct Lane {
+    pub settings: ControllerSettings,
+    pub queue: Queue,
+    pub keys: Keys,
+    pub n_retries: u64,
+}
+
+impl Engine {
+    pub fn new(settings: Settings) -> Self {
+        let streams = settings.kinds().into_iter().map(Stream::new).collect();
+        let lane = |settings| Lane {
+            settings,
+            queue: Queue::default(),
+            keys: Keys::default(),
+            n_retries: 0,
+        };
+        Self {
+            settings: settings.plan,
+            cache: Cache::default(),
+            streams,
+            lanes: settings.controllers.into_iter().map(lane).collect(),
+            flights: Flights::default(),
+            effects: VecDeque::new(),
+            brake: Brake::default(),
+            dice: Dice::new(settings.seed),
+            sought_nodes: HashSet::new(),
+            is_leading: false,
+            has_visited: false,
+            paused_until: Moment::START,
+            n_failures_in_a_row: 0,
+            next_lane: 0,
+        }
+    }
+
+    /// The kinds to watch.
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.streams.iter().map(|stream| stream.kind).collect()
+    }
+
+    pub fn handle(&mut self, input: Input, now: Moment) {
+        match input {
+            Input::News(kind, news) => self.hear(kind, news, now),
+            Input::Outcome(ticket, outcome) => self.settle_write(ticket, outcome, now),
+            Input::Found(ticket, found) => self.settle_look(ticket, found, now),
+            Input::Lead => self.lead(now),
+            Input::Follow => self.follow(now),
+        }
+    }
+
+    /// What to do next; to be asked until there is nothing.
+    pub fn next(&mut self, now: Moment) -> Option<Effect> {
+        loop {
+            if let Some(effect) = self.effects.pop_front() {
+                return Some(effect);
+            }
+            if !self.may_plan() || now < self.paused_until {
+                return None;
+            }
+            self.refresh_topology(now);
+            let (lane, taken) = self.take(now)?;
+            self.sync(lane, taken, now);
+        }
+    }
+
+    /// When to ask again if nothing happens before.
+    pub fn wake_at(&self) -> Option<Moment> {
+        if !self.effects.is_empty() {
+            return Some(Moment::START);
+        }
+        if !self.may_plan() || self.flights.n_writes() >= WRITES_MAX {
+            return None;
+        }
+        let open = self.lanes.iter().filter(|lane| lane.has_room());
+        let due = open.filter_map(|lane| lane.queue.next_due()).min()?;
+        Some(due.max(self.paused_until))
+    }
+
+    /// Nothing is under way: a good moment to stop.
+    pub fn is_idle(&self) -> bool {
+        self.flights.is_empty() && self.effects.is_empty()
+    }
+
+    fn may_plan(&self) -> bool {
+        self.is_leading && self.has_visited
+    }
+
+    fn lead(&mut self, now: Moment) {
+        if !self.is_leading {
+            self.is_leading = true;
+            self.visit_all(now);
+        }
+    }
+
+    /// What is in flight lands by its answers; nothing new takes off, nor what was only announced.
+    fn follow(&mut self, now: Moment) {
+        self.is_leading = false;
+        self.has_visited = false;
+        let announced = std::mem::take(&mut self.effects);
+        for effect in announced {
+            match effect {
+                Effect::Send { ticket, .. } => self.settle_write(ticket, Outcome::Unsent, now),
+                other => self.effects.push_back(other),
+            }
+        }
+        for lane in &mut self.lanes {
+            lane.queue.clear();
+            lane.keys.clear();
+        }
+    }
+
+    /// The first visit of every key, as soon as we lead and know everything.
+    pub(crate) fn visit_all(&mut self, now: Moment) {
+        let is_complete = self.streams.iter().all(|stream| stream.is_listed);
+        if self.has_visited || !self.is_leading || !is_complete {
+            return;
+        }
+        self.has_visited = true;
+        let mut marks = Marks::default();
+        self.cache.mark_all(&mut marks);
+        self.mark(marks, now);
+    }
+
+    /// Puts what changed into the queues. Before the first visit nothing is remembered: all keys
+    /// will be visited.
+    pub(crate) fn mark(&mut self, marks: Marks, now: Moment) {
+        if !self.may_plan() {
+            return;
+        }
+        for Mark { controller, key, priority } in marks.0 {
+            let Some(lane) = self.lane_mut(controller) else { continue };
+            let failed = lane.keys.get(&key).is_some_and(|state| state.is_backing_off());
+            let due = match priority {
+                Priority::Removal if failed => now,
+                Priority::Live if failed => now + LIVE_RETRY,
+                Priority::Removal | Priority::Live => now + lane.settings.batch_period,
+                Priority::Background => now,
+            };
+            lane.queue.mark(&key, priority, due, now);
+        }
+    }
+
+    pub(crate) fn lane_mut(&mut self, controller: Controller) -> Option<&mut Lane> {
+        self.lanes.iter_mut().find(|lane| lane.settings.controller == controller)
+    }
+
+    /// Round robin over the controllers that have room and something due.
+    fn take(&mut self, now: Moment) -> Option<(usize, crate::queue::Taken)> {
+        if self.flights.n_writes() >= WRITES_MAX {
+            return None;
+        }
+        let n_lanes = self.lanes.len();
+        for turn in 0..n_lanes {
+            let at = (self.next_lane + turn) % n_lanes;
+            let lane = &mut self.lanes[at];
+            if lane.has_room()
+                && let Some(taken) = lane.queue.take(now)
+            {
+                self.next_lane = (at + 1) % n_lanes;
+                return Some((at, taken));
+            }
+        }
+        None
+    }
+
+    /// Services whose zones have too few endpoints now, or that were refused hints, look again.
+    fn refresh_topology(&mut self, now: Moment) {
+        if !self.cache.refresh_topology() {
+            return;
+        }
+        let topology = self.cache.topology();
+        let slices = self.lanes.iter().find(|one| one.settings.controller == Controller::Slices);
+        let concerned = slices.into_iter().flat_map(|lane| &lane.keys).filter(|(_, state)| {
+            let hints = &state.memory.hints;
+            hints.is_refused() || is_overloaded(hints, topology)
+        });
+        let mut keys: Vec<Key> = concerned.map(|(key, _)| key.clone()).collect();
+        keys.sort_unstable();
+        let mark = |key| Mark { controller: Controller::Slices, key, priority: Priority::Live };
+        self.mark(Marks(keys.into_iter().map(mark).collect()), now);
+    }
+}
+
+impl Lane {
+    fn has_room(&self) -> bool {
+        self.queue.n_flying() < self.settings.syncs_max
+    }
+}

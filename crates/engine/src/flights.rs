@@ -1,0 +1,182 @@
+//! Syncs under way: which requests are out, and what their answers have said so far.
+
+use std::collections::BTreeSet;
+
+use endpointd_model::{Controller, Failure, Key, Lookup, Resource, Text, Version, Write};
+use hashbrown::HashMap;
+
+use crate::queue::Priority;
+use crate::{Moment, Synced, Ticket};
+
+/// Who a flight belongs to.
+pub type Owner = (Controller, Key);
+
+#[derive(Debug, Default)]
+pub struct Flights {
+    flights: HashMap<Owner, Flight>,
+    errands: HashMap<Ticket, Errand>,
+    /// The write that is under way to an object.
+    writers: HashMap<(Resource, Key), Ticket>,
+    n_tickets: u64,
+    n_writes: usize,
+}
+
+/// One sync that waits for answers.
+#[derive(Debug)]
+pub struct Flight {
+    pub n_pending: usize,
+    /// Deletes wait for the creates and updates: what moves is published before it is removed.
+    pub later: Vec<HeldDelete>,
+    /// To be read before the sync is over.
+    pub looks: BTreeSet<Lookup>,
+    /// Reads whose answer has not come, or could not be had.
+    pub unanswered: BTreeSet<Lookup>,
+    pub findings: Findings,
+    pub priority: Priority,
+    pub planned: Moment,
+    /// What will be told about it; absent for a flight that only reads.
+    pub synced: Option<Box<Synced>>,
+}
+
+/// A delete, and the writes that bring what it removes to another place. It is let go if one
+/// of them fails: better twice than not at all.
+#[derive(Debug)]
+pub struct HeldDelete {
+    pub write: Write,
+    pub after: Vec<Ticket>,
+}
+
+/// What the answers said.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pub failure: Option<Failure>,
+    pub is_stale: bool,
+    pub is_throttled: bool,
+    pub is_pointless: bool,
+    pub is_unsent: bool,
+    /// Someone else wrote to an object we were writing to.
+    pub is_contested: bool,
+}
+
+/// A request that is out.
+#[derive(Debug)]
+pub enum Errand {
+    Write(WriteErrand),
+    Look {
+        lookup: Lookup,
+        owner: Owner,
+    },
+    /// Asked on behalf of every Service with a pod there.
+    LookForNode(Text),
+}
+
+#[derive(Debug)]
+pub struct WriteErrand {
+    pub owner: Owner,
+    pub verb: Verb,
+    pub resource: Resource,
+    pub key: Key,
+    pub echoes: Vec<Echo>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Create,
+    Update,
+    Delete,
+}
+
+/// What the watch showed of an object while a write to it was under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echo {
+    Version(Version),
+    Gone,
+}
+
+impl Flights {
+    pub fn is_empty(&self) -> bool {
+        self.errands.is_empty()
+    }
+
+    pub fn n_writes(&self) -> usize {
+        self.n_writes
+    }
+
+    pub fn begin(&mut self, owner: Owner, flight: Flight) {
+        self.flights.insert(owner, flight);
+    }
+
+    pub fn get_mut(&mut self, owner: &Owner) -> Option<&mut Flight> {
+        self.flights.get_mut(owner)
+    }
+
+    pub fn end(&mut self, owner: &Owner) -> Option<Flight> {
+        self.flights.remove(owner)
+    }
+
+    /// Sends out a write on behalf of `owner`.
+    pub fn send(&mut self, owner: &Owner, write: &Write) -> Ticket {
+        let (resource, key) = (write.resource(), write.key());
+        let verb = match write {
+            Write::Create(_) => Verb::Create,
+            Write::Update(_) => Verb::Update,
+            Write::Delete(_) => Verb::Delete,
+        };
+        self.n_writes += 1;
+        let owner = owner.clone();
+        let errand = WriteErrand { owner, verb, resource, key: key.clone(), echoes: Vec::new() };
+        let ticket = self.issue(Errand::Write(errand));
+        self.writers.insert((resource, key), ticket);
+        ticket
+    }
+
+    pub fn look(&mut self, owner: &Owner, lookup: Lookup) -> Ticket {
+        self.issue(Errand::Look { lookup, owner: owner.clone() })
+    }
+
+    pub fn look_for_node(&mut self, name: Text) -> Ticket {
+        self.issue(Errand::LookForNode(name))
+    }
+
+    /// The errand a ticket stands for; it is over now.
+    pub fn close(&mut self, ticket: Ticket) -> Option<Errand> {
+        let errand = self.errands.remove(&ticket)?;
+        let owner = match &errand {
+            Errand::Write(write) => {
+                self.n_writes -= 1;
+                self.writers.remove(&(write.resource, write.key.clone()));
+                &write.owner
+            }
+            Errand::Look { owner, .. } => owner,
+            Errand::LookForNode(_) => return Some(errand),
+        };
+        if let Some(flight) = self.flights.get_mut(owner) {
+            flight.n_pending -= 1;
+        }
+        Some(errand)
+    }
+
+    /// If a write to this object is under way, remembers what the watch showed of it and says
+    /// who is writing.
+    pub fn note_echo(&mut self, resource: Resource, key: &Key, echo: Echo) -> Option<Owner> {
+        let ticket = self.writers.get(&(resource, key.clone()))?;
+        let Some(Errand::Write(write)) = self.errands.get_mut(ticket) else { return None };
+        write.echoes.push(echo);
+        Some(write.owner.clone())
+    }
+
+    fn issue(&mut self, errand: Errand) -> Ticket {
+        self.n_tickets += 1;
+        let ticket = Ticket(self.n_tickets);
+        let owner = match &errand {
+            Errand::Write(write) => Some(&write.owner),
+            Errand::Look { owner, .. } => Some(owner),
+            Errand::LookForNode(_) => None,
+        };
+        if let Some(flight) = owner.and_then(|owner| self.flights.get_mut(owner)) {
+            flight.n_pending += 1;
+        }
+        self.errands.insert(ticket, errand);
+        ticket
+    }
+}

@@ -1,0 +1,187 @@
+//! What the watches tell.
+
+use endpointd_model::{Change, Key, Kind, News, Object, Resource, Sight, Text, Version};
+
+use endpointd_plan::Memory;
+
+use crate::cache::{Marks, Origin, Picture};
+use crate::engine::Engine;
+use crate::flights::Echo;
+use crate::{Effect, Moment};
+
+impl Engine {
+    pub(crate) fn hear(&mut self, kind: Kind, news: News, now: Moment) {
+        let Some(at) = self.streams.iter().position(|stream| stream.kind == kind) else { return };
+        let stream = &mut self.streams[at];
+        match news {
+            News::Lost(reason) => return stream.lose(reason),
+            News::Resumed => self.end_outage(now),
+            News::Listing => stream.begin_picture(),
+            News::Seen(change) => self.see(at, *change, now),
+            News::Unreadable { key, reason } => {
+                stream.note_unreadable(key.clone(), reason);
+                let picture = stream.picture;
+                self.keep(kind, &key, picture);
+            }
+            News::Listed(version) => self.complete_picture(at, version, now),
+            News::Passed(version) => stream.passed = stream.passed.max(version),
+        }
+        self.streams[at].hear(now);
+    }
+
+    fn see(&mut self, at: usize, change: Change, now: Moment) {
+        let stream = &mut self.streams[at];
+        let (key, version) = identity(&change);
+        stream.note_readable(&key);
+        if stream.is_replay(version) {
+            return;
+        }
+        let picture = stream.picture;
+        let mut marks = Marks::default();
+        match change {
+            Change::Service(Sight::Present(service)) => {
+                if self.cache.put_service(service, picture, &mut marks) {
+                    self.forget(&key);
+                }
+            }
+            Change::Service(Sight::Gone(_)) => {
+                self.cache.remove_service(&key, &mut marks);
+                self.forget(&key);
+            }
+            Change::Pod(Sight::Present(pod)) => self.cache.put_pod(pod, picture, &mut marks),
+            Change::Pod(Sight::Gone(_)) => self.cache.remove_pod(&key, &mut marks),
+            Change::Node(Sight::Present(node)) => self.cache.put_node(node, picture, &mut marks),
+            Change::Node(Sight::Gone(_)) => self.lose_node(&key.name, &mut marks),
+            Change::Endpoints(sight) => {
+                self.see_object(sight_of(sight, Object::Endpoints), picture, &mut marks);
+            }
+            Change::Slice(sight) => {
+                self.see_object(sight_of(sight, Object::Slice), picture, &mut marks);
+            }
+        }
+        self.mark(marks, now);
+    }
+
+    /// An object we publish. If a write of ours to it is under way, this may be its echo: the
+    /// answer will tell, and its owner need not look again before.
+    fn see_object(&mut self, sight: Sight<Object>, picture: Picture, marks: &mut Marks) {
+        let object = sight.object();
+        let (resource, key) = (object.resource(), object.meta().key());
+        let version = Version::of(&object.meta().resource_version);
+        let mut own = Marks::default();
+        let echo = match sight {
+            Sight::Present(object) => {
+                let is_news = self.cache.put_object(object, Origin::Watch, picture, &mut own);
+                is_news.then_some(Echo::Version(version))
+            }
+            Sight::Gone(object) => {
+                let is_news = self.cache.object_gone(resource, object.meta(), &mut own);
+                is_news.then_some(Echo::Gone)
+            }
+        };
+        if let Some(echo) = echo
+            && let Some(writer) = self.flights.note_echo(resource, &key, echo)
+        {
+            own.0.retain(|mark| (mark.controller, &mark.key) != (writer.0, &writer.1));
+        }
+        marks.0.append(&mut own.0);
+    }
+
+    fn lose_node(&mut self, name: &Text, marks: &mut Marks) {
+        self.cache.remove_node(name);
+        self.cache.mark_pods_on(name, marks);
+    }
+
+    /// Keeps what cannot be read as it was last.
+    fn keep(&mut self, kind: Kind, key: &Key, picture: Picture) {
+        match kind {
+            Kind::Services => self.cache.keep_service(key, picture),
+            Kind::Pods => self.cache.keep_pod(key, picture),
+            Kind::Nodes => self.cache.keep_node(&key.name, picture),
+            Kind::Endpoints => self.cache.keep_object(Resource::Endpoints, key, picture),
+            Kind::Slices => self.cache.keep_object(Resource::Slices, key, picture),
+        }
+    }
+
+    /// What the picture did not show is gone, unless it is newer than the picture.
+    fn complete_picture(&mut self, at: usize, version: Version, now: Moment) {
+        let stream = &mut self.streams[at];
+        let (kind, picture) = (stream.kind, stream.picture);
+        if version != Version::OLDEST && version < stream.passed {
+            // An older view than we had: nothing is taken for gone by it.
+            self.effects.push_back(Effect::Relist(kind));
+            return;
+        }
+        stream.passed = version;
+        stream.is_listing = false;
+        stream.is_listed = true;
+        let mut marks = Marks::default();
+        match kind {
+            Kind::Services => {
+                for key in self.cache.services_not_in(picture, version) {
+                    self.cache.remove_service(&key, &mut marks);
+                    self.forget(&key);
+                }
+            }
+            Kind::Pods => {
+                for key in self.cache.pods_not_in(picture, version) {
+                    self.cache.remove_pod(&key, &mut marks);
+                }
+            }
+            Kind::Nodes => {
+                for name in self.cache.nodes_not_in(picture, version) {
+                    self.lose_node(&name, &mut marks);
+                }
+            }
+            Kind::Endpoints => self.sweep(Resource::Endpoints, picture, version, &mut marks),
+            Kind::Slices => self.sweep(Resource::Slices, picture, version, &mut marks),
+        }
+        self.mark(marks, now);
+        self.end_outage(now);
+        self.visit_all(now);
+    }
+
+    fn sweep(&mut self, resource: Resource, picture: Picture, listed: Version, marks: &mut Marks) {
+        for key in self.cache.objects_not_in(resource, picture, listed) {
+            self.cache.remove_object(resource, &key, marks);
+        }
+        self.cache.drop_tombstones(resource, picture);
+    }
+
+    /// The Service is gone or another one: what was remembered of it is nobody's.
+    fn forget(&mut self, key: &Key) {
+        for lane in &mut self.lanes {
+            if lane.queue.place(key).is_none() {
+                lane.keys.remove(key);
+            } else if let Some(state) = lane.keys.get_mut(key) {
+                state.memory = Memory::default();
+            }
+        }
+    }
+}
+
+/// A node has no namespace.
+fn identity(change: &Change) -> (Key, Version) {
+    let of = |key: Key, version: &Text| (key, Version::of(version));
+    match change {
+        Change::Service(sight) => of(sight.object().key(), &sight.object().resource_version),
+        Change::Pod(sight) => of(sight.object().key(), &sight.object().resource_version),
+        Change::Node(sight) => {
+            let node = sight.object();
+            of(Key::new("", node.name.clone()), &node.resource_version)
+        }
+        Change::Endpoints(sight) => {
+            of(sight.object().meta.key(), &sight.object().meta.resource_version)
+        }
+        Change::Slice(sight) => {
+            of(sight.object().meta.key(), &sight.object().meta.resource_version)
+        }
+    }
+}
+
+fn sight_of<T>(sight: Sight<T>, wrap: impl Fn(T) -> Object) -> Sight<Object> {
+    match sight {
+        Sight::Present(object) => Sight::Present(wrap(object)),
+        Sight::Gone(object) => Sight::Gone(wrap(object)),
+    }
+}

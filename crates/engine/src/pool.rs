@@ -1,0 +1,90 @@
+//! Values that many objects share, kept once and freed when nobody uses them any more.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use endpointd_model::{Labels, NamedPort, Text};
+use hashbrown::HashSet;
+
+/// A value behind a shared pointer that can tell whether it is the last of its kind.
+pub trait Pooled: Clone + Eq + Hash {
+    fn is_unshared(&self) -> bool;
+}
+
+impl Pooled for Text {
+    fn is_unshared(&self) -> bool {
+        Arc::strong_count(self) == 1
+    }
+}
+
+impl Pooled for Arc<[NamedPort]> {
+    fn is_unshared(&self) -> bool {
+        Arc::strong_count(self) == 1
+    }
+}
+
+impl Pooled for Labels {
+    fn is_unshared(&self) -> bool {
+        Labels::is_unshared(self)
+    }
+}
+
+/// Pod-template hashes come and go for ever, so what only the pool still holds is let go each time
+/// the pool has doubled.
+#[derive(Debug)]
+pub struct Pool<T> {
+    values: HashSet<T>,
+    sweep_at: usize,
+}
+
+const SWEEP_MIN: usize = 1024;
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self { values: HashSet::new(), sweep_at: SWEEP_MIN }
+    }
+}
+
+impl<T: Pooled> Pool<T> {
+    /// The pooled twin of `value`.
+    pub fn share(&mut self, value: &T) -> T {
+        if let Some(found) = self.values.get(value) {
+            return found.clone();
+        }
+        if self.values.len() >= self.sweep_at {
+            self.values.retain(|value| !value.is_unshared());
+            self.sweep_at = (self.values.len() * 2).max(SWEEP_MIN);
+            self.values.shrink_to(self.sweep_at);
+        }
+        self.values.insert(value.clone());
+        value.clone()
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_become_one() {
+        let mut pool = Pool::default();
+        let first = pool.share(&Text::from("a"));
+        let second = pool.share(&Text::from("a"));
+        assert!(Arc::ptr_eq(&first, &second));
+    }
+
+    #[test]
+    fn what_nobody_uses_is_freed() {
+        let mut pool = Pool::default();
+        let kept = pool.share(&Text::from("kept"));
+        for n in 0..100_000 {
+            pool.share(&Text::from(format!("hash-{n}")));
+        }
+        assert!(pool.len() <= SWEEP_MIN + 1, "{}", pool.len());
+        assert!(Arc::ptr_eq(&kept, &pool.share(&Text::from("kept"))));
+    }
+}

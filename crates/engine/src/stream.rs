@@ -1,0 +1,91 @@
+//! How far the news of one kind has come.
+
+use std::collections::BTreeMap;
+
+use endpointd_model::{Key, Kind, Text, Version};
+
+use crate::cache::Picture;
+use crate::{KindReport, Moment};
+
+/// Unreadable objects remembered by name; more are as bad, but not listed.
+const UNREADABLE_MAX: usize = 100;
+
+#[derive(Debug)]
+pub struct Stream {
+    pub kind: Kind,
+    pub picture: Picture,
+    pub is_listing: bool,
+    pub is_listed: bool,
+    /// All changes up to here have been told; a watch never goes back within a kind.
+    pub passed: Version,
+    lost: Option<Text>,
+    heard: Moment,
+    unreadable: BTreeMap<Key, Text>,
+}
+
+impl Stream {
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            picture: 0,
+            is_listing: false,
+            is_listed: false,
+            passed: Version::OLDEST,
+            lost: None,
+            heard: Moment::START,
+            unreadable: BTreeMap::new(),
+        }
+    }
+
+    pub fn hear(&mut self, now: Moment) {
+        self.heard = now;
+        self.lost = None;
+    }
+
+    pub fn lose(&mut self, reason: Text) {
+        self.lost = Some(reason);
+    }
+
+    pub fn begin_picture(&mut self) {
+        self.picture = self.picture.wrapping_add(1);
+        self.is_listing = true;
+        self.unreadable.clear();
+    }
+
+    /// A change that was told before, as happens when a watch resumes from an older version.
+    /// Within a picture everything counts; each object knows by itself how recent it is.
+    pub fn is_replay(&mut self, version: Version) -> bool {
+        if self.is_listing || version == Version::OLDEST {
+            return false;
+        }
+        if version <= self.passed {
+            return true;
+        }
+        self.passed = version;
+        false
+    }
+
+    pub fn note_unreadable(&mut self, key: Key, reason: Text) {
+        if self.unreadable.len() < UNREADABLE_MAX {
+            self.unreadable.insert(key, reason);
+        }
+    }
+
+    pub fn note_readable(&mut self, key: &Key) {
+        if !self.unreadable.is_empty() {
+            self.unreadable.remove(key);
+        }
+    }
+
+    pub fn report(&self, n_objects: usize, now: Moment) -> KindReport {
+        KindReport {
+            kind: self.kind,
+            n_objects,
+            is_listed: self.is_listed,
+            lost: self.lost.clone(),
+            version: self.passed,
+            age: now.since(self.heard),
+            unreadable: self.unreadable.clone(),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! One pass over one key: snapshot, plan, and the requests that follow from it.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use endpointd_model::{
+    Controller, Failure, FailureKind, Key, Lookup, Notice, Regarding, Resource, Text, Uid, Write,
+};
+use endpointd_plan::{Memory, Plan};
+
+use crate::engine::Engine;
+use crate::flights::{Findings, Flight, HeldDelete, Owner};
+use crate::queue::{Priority, Taken};
+use crate::{Effect, HintsKind, Moment, SyncEnd, Synced, Ticket, report};
+
+/// A plan, and what it rests on.
+struct Planned {
+    plan: Plan,
+    /// What is absent from our view and thereby dooms what the plan deletes.
+    absent: Vec<Lookup>,
+    unknown_nodes: Vec<Text>,
+}
+
+impl Engine {
+    pub(crate) fn sync(&mut self, lane: usize, taken: Taken, now: Moment) {
+        let controller = self.lanes[lane].settings.controller;
+        let owner: Owner = (controller, taken.key.clone());
+        let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
+        let unsettled = state.trouble.as_mut().map(|one| std::mem::take(&mut one.unsettled));
+        if let Some(unsettled) = unsettled.filter(|unsettled| !unsettled.is_empty()) {
+            return self.read_first(&owner, unsettled, &taken, now);
+        }
+        let Planned { plan, absent, unknown_nodes } = match self.plan(lane, &taken.key) {
+            Ok(planned) => planned,
+            Err(failure) => return self.refuse(&owner, failure, &taken, now),
+        };
+        self.seek_nodes(unknown_nodes);
+        let hints = self.hints_kind(&taken.key);
+        let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
+        state.learn(plan.memory, &plan.counts, &plan.left_out);
+        state.distribution = report::distribution_label(hints.traffic_distribution);
+        let trouble = state.trouble.as_mut();
+        let confirmed = trouble.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
+        for notice in plan.notices {
+            self.notify(&owner, notice);
+        }
+        let unconfirmed: BTreeSet<Lookup> =
+            absent.into_iter().filter(|lookup| !confirmed.contains(lookup)).collect();
+        if !unconfirmed.is_empty() {
+            return self.read_first(&owner, unconfirmed, &taken, now);
+        }
+        let is_destructive = !confirmed.is_empty() && !plan.writes.is_empty();
+        if is_destructive && let Err(later) = self.pass_brake(now) {
+            return self.postpone(&owner, &taken, later, now);
+        }
+        let synced = Synced {
+            controller,
+            key: taken.key.clone(),
+            end: SyncEnd::Unchanged,
+            counts: plan.counts,
+            n_creates: count(&plan.writes, "create"),
+            n_updates: count(&plan.writes, "update"),
+            n_deletes: count(&plan.writes, "delete"),
+            waited: now.since(taken.since),
+            took: std::time::Duration::ZERO,
+            is_removal: taken.priority == Priority::Removal,
+            hints,
+        };
+        self.begin(&owner, Some(Box::new(synced)), &taken, now);
+        self.take_off(&owner, plan.writes, now);
+    }
+
+    /// A bug in a plan must not stop the neighbours: it becomes a failure of its key.
+    fn plan(&self, lane: usize, key: &Key) -> Result<Planned, Failure> {
+        catch_unwind(AssertUnwindSafe(|| self.plan_key(lane, key))).map_err(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
+            let message = format!("planning failed, which is a bug: {text}").into();
+            Failure { kind: FailureKind::Invalid, message }
+        })
+    }
+
+    fn plan_key(&self, lane: usize, key: &Key) -> Planned {
+        let lane = &self.lanes[lane];
+        let state = lane.keys.get(key);
+        let nothing = Memory::default();
+        let memory = state.map_or(&nothing, |state| &state.memory);
+        let in_the_way = state.map_or(&[][..], |state| state.in_the_way());
+        let service = || Lookup::Service(key.clone());
+        match lane.settings.controller {
+            Controller::Slices => {
+                let view = self.cache.slice_view(key, in_the_way);
+                let plan = endpointd_plan::slices(&view.snapshot(memory), &self.settings);
+                Planned { plan, absent: Vec::new(), unknown_nodes: view.unknown_nodes() }
+            }
+            Controller::Endpoints => {
+                let view = self.cache.endpoints_view(key);
+                let plan = endpointd_plan::endpoints(&view.snapshot(memory));
+                let is_doomed = !view.has_service() && has_delete(&plan);
+                let absent = is_doomed.then(service).into_iter().collect();
+                Planned { plan, absent, unknown_nodes: Vec::new() }
+            }
+            Controller::Mirror => {
+                let view = self.cache.mirror_view(key, in_the_way);
+                let plan = endpointd_plan::mirror(&view.snapshot(), &self.settings);
+                let mut absent = Vec::new();
+                if has_delete(&plan) {
+                    absent.extend((!view.has_service()).then(service));
+                    let endpoints = || Lookup::Object(Resource::Endpoints, key.clone());
+                    absent.extend((!view.has_endpoints()).then(endpoints));
+                }
+                Planned { plan, absent, unknown_nodes: Vec::new() }
+            }
+        }
+    }
+
+    /// Creates and updates go out at once, all together; deletes wait for them.
+    fn take_off(&mut self, owner: &Owner, writes: Vec<Write>, now: Moment) {
+        let is_delete = |write: &Write| matches!(write, Write::Delete(_));
+        let (deletes, first): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_delete);
+        let sent: Vec<(Ticket, Vec<Text>)> = first
+            .into_iter()
+            .map(|write| {
+                let addresses = addresses(&write);
+                (self.send(owner, write), addresses)
+            })
+            .collect();
+        let later = deletes.into_iter().map(|write| {
+            let after = self.tickets_that_keep(&write, &sent);
+            HeldDelete { write, after }
+        });
+        let later = later.collect();
+        if let Some(flight) = self.flights.get_mut(owner) {
+            flight.later = later;
+        }
+        self.go_on(owner, now);
+    }
+
+    /// The writes that publish elsewhere what this delete takes away.
+    fn tickets_that_keep(&self, delete: &Write, sent: &[(Ticket, Vec<Text>)]) -> Vec<Ticket> {
+        let doomed = (delete.resource() == Resource::Slices)
+            .then(|| self.cache.slice(&delete.key()))
+            .flatten();
+        let Some(doomed) = doomed else { return Vec::new() };
+        let doomed: BTreeSet<&Text> =
+            doomed.endpoints.iter().flat_map(|endpoint| &endpoint.addresses).collect();
+        let keeps = |(_, addresses): &&(Ticket, Vec<Text>)| {
+            addresses.iter().any(|address| doomed.contains(address))
+        };
+        sent.iter().filter(keeps).map(|(ticket, _)| *ticket).collect()
+    }
+
+    pub(crate) fn send(&mut self, owner: &Owner, write: Write) -> Ticket {
+        let ticket = self.flights.send(owner, &write);
+        let write = Box::new(write);
+        self.effects.push_back(Effect::Send { ticket, controller: owner.0, write });
+        ticket
+    }
+
+    /// A flight that only reads; the key is planned when the answers are in.
+    fn read_first(&mut self, owner: &Owner, lookups: BTreeSet<Lookup>, taken: &Taken, now: Moment) {
+        self.begin(owner, None, taken, now);
+        if let Some(flight) = self.flights.get_mut(owner) {
+            flight.looks = lookups;
+            flight.findings.is_stale = true;
+        }
+        self.go_on(owner, now);
+    }
+
+    fn begin(&mut self, owner: &Owner, synced: Option<Box<Synced>>, taken: &Taken, now: Moment) {
+        let flight = Flight {
+            n_pending: 0,
+            later: Vec::new(),
+            looks: BTreeSet::new(),
+            unanswered: BTreeSet::new(),
+            findings: Findings::default(),
+            priority: taken.priority,
+            planned: now,
+            synced,
+        };
+        self.flights.begin(owner.clone(), flight);
+    }
+
+    fn refuse(&mut self, owner: &Owner, failure: Failure, taken: &Taken, now: Moment) {
+        self.begin(owner, None, taken, now);
+        if let Some(flight) = self.flights.get_mut(owner) {
+            flight.findings.failure = Some(failure);
+        }
+        self.go_on(owner, now);
+    }
+
+    fn pass_brake(&mut self, now: Moment) -> Result<(), Moment> {
+        self.brake.pass(self.cache.n_objects(Resource::Endpoints), now)
+    }
+
+    fn postpone(&mut self, owner: &Owner, taken: &Taken, due: Moment, now: Moment) {
+        let Some(lane) = self.lane_mut(owner.0) else { return };
+        lane.queue.land(&owner.1);
+        lane.queue.mark(&owner.1, taken.priority, due, now);
+    }
+
+    /// Asks once for each node that pods run on and that we have never seen.
+    fn seek_nodes(&mut self, names: Vec<Text>) {
+        for name in names {
+            if self.sought_nodes.insert(name.clone()) {
+                let ticket = self.flights.look_for_node(name.clone());
+                self.effects.push_back(Effect::Look { ticket, lookup: Lookup::Node(name) });
+            }
+        }
+    }
+
+    pub(crate) fn notify(&mut self, owner: &Owner, notice: Notice) {
+        let (controller, key) = owner;
+        let uid = match notice.regarding {
+            Regarding::Service => self.cache.service(key).map(|service| service.uid.clone()),
+            Regarding::Endpoints => self.cache.endpoints(key).map(|one| one.meta.uid.clone()),
+        };
+        let uid: Uid = uid.unwrap_or_default();
+        let (controller, key) = (*controller, key.clone());
+        self.effects.push_back(Effect::Notify { controller, key, uid, notice });
+    }
+
+    fn hints_kind(&self, key: &Key) -> HintsKind {
+        let service = self.cache.service(key);
+        service.map_or_else(HintsKind::default, |service| HintsKind {
+            topology: service.topology,
+            traffic_distribution: service.traffic_distribution,
+        })
+    }
+}
+
+fn has_delete(plan: &Plan) -> bool {
+    plan.writes.iter().any(|write| matches!(write, Write::Delete(_)))
+}
+
+fn count(writes: &[Write], verb: &str) -> usize {
+    writes.iter().filter(|write| write.verb() == verb).count()
+}
+
+/// The addresses a written slice will hold.
+fn addresses(write: &Write) -> Vec<Text> {
+    match write.object() {
+        Some(endpointd_model::Object::Slice(slice)) => {
+            slice.endpoints.iter().flat_map(|one| one.addresses.iter().cloned()).collect()
+        }
+        Some(endpointd_model::Object::Endpoints(_)) | None => Vec::new(),
+    }
+}

@@ -1,0 +1,385 @@
+//! A cluster in one thread for an engine in a script: a store with resourceVersions, watches that
+//! can be held back, and answers that can go wrong. Time passes only when the script says so.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use endpointd_engine::{Effect, Engine, Input, Moment, Report, Settings, SyncEnd, Ticket};
+use endpointd_model::{
+    Change, EndpointSlice, Endpoints, Failure, FailureKind, Found, Key, Kind, Lookup, Meta, News,
+    Node, Notice, Object, Outcome, Pod, Resource, Service, Sight, Text, Uid, Write,
+};
+
+pub struct Cluster {
+    pub engine: Engine,
+    pub now: Moment,
+    pub services: BTreeMap<Key, Service>,
+    pub pods: BTreeMap<Key, Pod>,
+    pub nodes: BTreeMap<Text, Node>,
+    pub objects: BTreeMap<(Resource, Key), Object>,
+    version: u64,
+    /// What the watches have yet to tell, in order, per kind.
+    pending: VecDeque<(Kind, News)>,
+    held: Vec<Kind>,
+    /// What happens to the next writes; after that all goes well.
+    pub mishaps: VecDeque<Mishap>,
+    /// Decides over every write.
+    pub refuse: Option<fn(&Write) -> bool>,
+    /// Live reads fail.
+    pub is_blind: bool,
+    /// `verb resource name`, as sent.
+    pub sent: Vec<String>,
+    pub looked: Vec<Lookup>,
+    pub notices: Vec<Notice>,
+    pub ends: Vec<&'static str>,
+}
+
+/// What can become of a write besides success.
+#[derive(Clone, Debug)]
+pub enum Mishap {
+    /// Fine after all.
+    None,
+    LostApplied,
+    LostNotApplied,
+    Unreachable,
+    Throttled(u32),
+    Terminating,
+}
+
+impl Cluster {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            engine: Engine::new(settings),
+            now: Moment::START,
+            services: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            version: 100,
+            pending: VecDeque::new(),
+            held: Vec::new(),
+            mishaps: VecDeque::new(),
+            refuse: None,
+            is_blind: false,
+            sent: Vec::new(),
+            looked: Vec::new(),
+            notices: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Lists everything and leads.
+    pub fn start(&mut self) {
+        for kind in self.engine.kinds() {
+            self.list(kind);
+        }
+        self.tell(Input::Lead);
+        self.run();
+    }
+
+    /// A new engine, as after a crash, on the same cluster.
+    pub fn restart(&mut self) {
+        self.engine = Engine::new(Settings::default());
+        self.pending.clear();
+        self.held.clear();
+        self.forget_log();
+        self.start();
+    }
+
+    pub fn forget_log(&mut self) {
+        self.sent.clear();
+        self.looked.clear();
+        self.ends.clear();
+        self.notices.clear();
+    }
+
+    pub fn list(&mut self, kind: Kind) {
+        self.pending.retain(|(of, _)| *of != kind);
+        self.tell(Input::News(kind, News::Listing));
+        for change in self.changes(kind) {
+            self.tell(Input::News(kind, News::Seen(Box::new(change))));
+        }
+        self.tell(Input::News(kind, News::Listed(self.version.into())));
+    }
+
+    fn changes(&self, kind: Kind) -> Vec<Change> {
+        let published = |resource| {
+            let objects = self.objects.iter().filter(move |((of, _), _)| *of == resource);
+            objects.map(|(_, object)| present(object.clone()))
+        };
+        match kind {
+            Kind::Services => {
+                let all = self.services.values().cloned();
+                all.map(|one| Change::Service(Sight::Present(one))).collect()
+            }
+            Kind::Pods => {
+                let all = self.pods.values().cloned();
+                all.map(|one| Change::Pod(Sight::Present(one))).collect()
+            }
+            Kind::Nodes => {
+                let all = self.nodes.values().cloned();
+                all.map(|one| Change::Node(Sight::Present(one))).collect()
+            }
+            Kind::Endpoints => published(Resource::Endpoints).collect(),
+            Kind::Slices => published(Resource::Slices).collect(),
+        }
+    }
+
+    /// Until nothing is left to do at this moment.
+    pub fn run(&mut self) {
+        const STEPS_MAX: usize = 100_000;
+        for _ in 0..STEPS_MAX {
+            if let Some(effect) = self.engine.next(self.now) {
+                self.perform(effect);
+            } else if !self.deliver() {
+                return;
+            }
+        }
+        panic!("no rest after {STEPS_MAX} steps: {:?}", &self.sent[self.sent.len() - 10..]);
+    }
+
+    /// Lets time pass, acting whenever something is due.
+    pub fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        self.run();
+        while let Some(due) = self.engine.wake_at().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            self.run();
+        }
+        self.now = end;
+        self.run();
+    }
+
+    pub fn hold(&mut self, kind: Kind) {
+        self.held.push(kind);
+    }
+
+    pub fn release(&mut self) {
+        self.held.clear();
+        self.run();
+    }
+
+    pub fn tell(&mut self, input: Input) {
+        self.engine.handle(input, self.now);
+    }
+
+    pub fn report(&self) -> Report {
+        self.engine.report(self.now)
+    }
+
+    /// Stores and announces; the uid is the name unless there is one.
+    pub fn put_service(&mut self, mut service: Service) {
+        service.resource_version = self.bump();
+        if service.uid.is_empty() {
+            service.uid = Uid::from(format!("svc-{}", service.name).as_str());
+        }
+        self.services.insert(service.key(), service.clone());
+        self.announce(Change::Service(Sight::Present(service)));
+    }
+
+    pub fn remove_service(&mut self, key: &Key) {
+        let mut service = self.services.remove(key).expect("there is such a Service");
+        service.resource_version = self.bump();
+        self.announce(Change::Service(Sight::Gone(service)));
+    }
+
+    pub fn put_pod(&mut self, mut pod: Pod) {
+        pod.resource_version = self.bump();
+        self.pods.insert(pod.key(), pod.clone());
+        self.announce(Change::Pod(Sight::Present(pod)));
+    }
+
+    pub fn change_pod(&mut self, key: &Key, change: impl FnOnce(&mut Pod)) {
+        let mut pod = self.pods[key].clone();
+        change(&mut pod);
+        self.put_pod(pod);
+    }
+
+    pub fn remove_pod(&mut self, key: &Key) {
+        let mut pod = self.pods.remove(key).expect("there is such a pod");
+        pod.resource_version = self.bump();
+        self.announce(Change::Pod(Sight::Gone(pod)));
+    }
+
+    pub fn put_node(&mut self, mut node: Node) {
+        node.resource_version = self.bump();
+        self.nodes.insert(node.name.clone(), node.clone());
+        self.announce(Change::Node(Sight::Present(node)));
+    }
+
+    pub fn remove_node(&mut self, name: &str) {
+        let mut node = self.nodes.remove(name).expect("there is such a node");
+        node.resource_version = self.bump();
+        self.announce(Change::Node(Sight::Gone(node)));
+    }
+
+    /// Someone else writes an object we publish.
+    pub fn put_object(&mut self, object: Object) -> Object {
+        let stored = self.store(object);
+        self.announce(present(stored.clone()));
+        stored
+    }
+
+    pub fn put_endpoints(&mut self, name: &str) {
+        let meta = Meta { namespace: "ns".into(), name: name.into(), ..Meta::default() };
+        self.put_object(Object::Endpoints(Endpoints { meta, subsets: Vec::new() }));
+    }
+
+    pub fn remove_object(&mut self, resource: Resource, key: &Key) {
+        let mut object = self.objects.remove(&(resource, key.clone())).expect("it is there");
+        meta_mut(&mut object).resource_version = self.bump();
+        self.announce(gone(object));
+    }
+
+    pub fn slices(&self) -> Vec<&EndpointSlice> {
+        let mut slices = Vec::new();
+        for object in self.objects.values() {
+            if let Object::Slice(slice) = object {
+                slices.push(slice);
+            }
+        }
+        slices
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Send { ticket, write, .. } => {
+                let name = write.key().name;
+                self.sent.push(format!("{} {} {name}", write.verb(), write.resource().as_str()));
+                self.answer(ticket, &write);
+            }
+            Effect::Look { ticket, lookup } => {
+                self.looked.push(lookup.clone());
+                let found = self.look(&lookup);
+                self.tell(Input::Found(ticket, found));
+            }
+            Effect::Relist(kind) => self.list(kind),
+            Effect::Notify { notice, .. } => self.notices.push(notice),
+            Effect::Synced(synced) => {
+                assert!(synced.end != SyncEnd::Unchanged || synced.n_creates == 0);
+                self.ends.push(synced.end.as_str());
+            }
+        }
+    }
+
+    fn answer(&mut self, ticket: Ticket, write: &Write) {
+        let failure = |kind, message: &str| Failure { kind, message: message.into() };
+        let lost = || Outcome::Unknown(failure(FailureKind::ServerError, "no answer"));
+        let outcome = match self.mishaps.pop_front().unwrap_or(Mishap::None) {
+            Mishap::None if self.refuse.is_some_and(|refuses| refuses(write)) => {
+                Outcome::Failed(failure(FailureKind::Forbidden, "quota exceeded"))
+            }
+            Mishap::None => self.apply(write),
+            Mishap::LostApplied => {
+                self.apply(write);
+                lost()
+            }
+            Mishap::LostNotApplied => lost(),
+            Mishap::Unreachable => {
+                Outcome::Failed(failure(FailureKind::Unreachable, "connection refused"))
+            }
+            Mishap::Throttled(after_secs) => Outcome::Throttled { after_secs },
+            Mishap::Terminating => Outcome::Pointless("namespace is being terminated".into()),
+        };
+        self.tell(Input::Outcome(ticket, outcome));
+    }
+
+    /// As an API server does it: versions and uids are checked.
+    fn apply(&mut self, write: &Write) -> Outcome {
+        let at = (write.resource(), write.key());
+        let known = self.objects.get(&at).map(|object| object.meta().clone());
+        match (write, known) {
+            (Write::Create(_), Some(_)) => Outcome::Behind("already exists".into()),
+            (Write::Update(_), None) => Outcome::Behind("not found".into()),
+            (Write::Delete(_), None) => Outcome::Deleted,
+            (Write::Create(object), None) => {
+                Outcome::Stored(Box::new(self.put_object(object.clone())))
+            }
+            (Write::Update(object), Some(known)) => {
+                if known.resource_version != object.meta().resource_version {
+                    return Outcome::Behind("conflict".into());
+                }
+                Outcome::Stored(Box::new(self.put_object(object.clone())))
+            }
+            (Write::Delete(target), Some(known)) => {
+                if (&known.uid, &known.resource_version) != (&target.uid, &target.resource_version)
+                {
+                    return Outcome::Behind("precondition failed".into());
+                }
+                self.remove_object(at.0, &at.1);
+                Outcome::Deleted
+            }
+        }
+    }
+
+    fn look(&self, lookup: &Lookup) -> Found {
+        if self.is_blind {
+            let message = "no answer".into();
+            return Found::Failed(Failure { kind: FailureKind::ServerError, message });
+        }
+        let found = match lookup {
+            Lookup::Service(key) => {
+                self.services.get(key).map(|one| Found::Service(Box::new(one.clone())))
+            }
+            Lookup::Node(name) => {
+                self.nodes.get(name).map(|one| Found::Node(Box::new(one.clone())))
+            }
+            Lookup::Object(resource, key) => self
+                .objects
+                .get(&(*resource, key.clone()))
+                .map(|one| Found::Object(Box::new(one.clone()))),
+        };
+        found.unwrap_or(Found::Absent)
+    }
+
+    fn store(&mut self, mut object: Object) -> Object {
+        let version = self.bump();
+        let meta = meta_mut(&mut object);
+        if meta.uid.is_empty() {
+            meta.uid = Uid::from(format!("uid-{version}").as_str());
+        }
+        meta.resource_version = version;
+        self.objects.insert((object.resource(), object.meta().key()), object.clone());
+        object
+    }
+
+    fn announce(&mut self, change: Change) {
+        self.pending.push_back((change.kind(), News::Seen(Box::new(change))));
+    }
+
+    fn deliver(&mut self) -> bool {
+        let held = &self.held;
+        let Some(at) = self.pending.iter().position(|(kind, _)| !held.contains(kind)) else {
+            return false;
+        };
+        let (kind, news) = self.pending.remove(at).expect("just found");
+        self.tell(Input::News(kind, news));
+        true
+    }
+
+    fn bump(&mut self) -> Text {
+        self.version += 1;
+        self.version.to_string().into()
+    }
+}
+
+fn present(object: Object) -> Change {
+    match object {
+        Object::Slice(slice) => Change::Slice(Sight::Present(slice)),
+        Object::Endpoints(endpoints) => Change::Endpoints(Sight::Present(endpoints)),
+    }
+}
+
+fn gone(object: Object) -> Change {
+    match object {
+        Object::Slice(slice) => Change::Slice(Sight::Gone(slice)),
+        Object::Endpoints(endpoints) => Change::Endpoints(Sight::Gone(endpoints)),
+    }
+}
+
+fn meta_mut(object: &mut Object) -> &mut Meta {
+    match object {
+        Object::Slice(slice) => &mut slice.meta,
+        Object::Endpoints(endpoints) => &mut endpoints.meta,
+    }
+}

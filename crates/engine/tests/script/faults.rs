@@ -1,0 +1,195 @@
+//! Answers that are lost, late, or no.
+
+use std::time::Duration;
+
+use endpointd_engine::{Input, KeyState};
+use endpointd_model::{Key, Kind, Meta, News, Object, Write};
+
+use crate::cluster::Mishap;
+use crate::objects::{endpoints, key, pod, service, settled, unready};
+
+#[test]
+fn a_create_whose_answer_was_lost_is_not_repeated() {
+    let mut cluster = settled(&[]);
+    cluster.hold(Kind::Slices);
+    cluster.hold(Kind::Endpoints);
+    cluster.mishaps.extend([Mishap::LostApplied, Mishap::LostApplied]);
+    cluster.put_service(service("web"));
+    cluster.run();
+    assert_eq!(cluster.slices().len(), 1);
+    assert_eq!(cluster.sent.len(), 2, "{:?}", cluster.sent);
+    assert_eq!(cluster.looked.len(), 2, "settled by a live read");
+    cluster.release();
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(cluster.sent.len(), 2);
+}
+
+#[test]
+fn a_create_that_was_lost_on_its_way_is_sent_again() {
+    let mut cluster = settled(&[]);
+    cluster.mishaps.extend([Mishap::LostNotApplied, Mishap::LostNotApplied]);
+    cluster.put_service(service("web"));
+    cluster.run();
+    assert_eq!((cluster.slices().len(), cluster.sent.len()), (1, 4));
+}
+
+#[test]
+fn a_conflict_is_settled_by_reading_and_planning_again() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.hold(Kind::Slices);
+    let mut edited = cluster.slices()[0].clone();
+    edited.endpoints.pop();
+    cluster.put_object(Object::Slice(edited));
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready", "10.0.0.2 ready"]);
+    cluster.release();
+    assert_eq!(endpoints(&cluster, "web").len(), 2);
+}
+
+#[test]
+fn a_refused_create_holds_back_neither_removals_nor_neighbours() {
+    let mut cluster = settled(&[("web", 100), ("api", 1)]);
+    cluster.refuse = Some(|write| matches!(write, Write::Create(_)));
+    cluster.put_pod(pod("web-100"));
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web").len(), 100, "the new slice is refused");
+    let report = cluster.report();
+    let failed = report.keys.iter().find(|one| one.key == key("web")).expect("it is told");
+    assert!(matches!(failed.state, KeyState::BackingOff { .. }), "{failed:?}");
+    assert_eq!(failed.last_error.as_deref(), Some("quota exceeded"));
+
+    for n in 0..10 {
+        cluster.change_pod(&key(&format!("web-{n}")), unready);
+    }
+    cluster.change_pod(&key("api-0"), unready);
+    cluster.run();
+    let n_unready = endpoints(&cluster, "web").iter().filter(|one| one.contains("un")).count();
+    assert_eq!(n_unready, 10, "at once");
+    assert_eq!(endpoints(&cluster, "api"), ["10.0.0.1 unready"]);
+    assert!(cluster.notices.iter().any(|one| one.message.contains("quota exceeded")));
+
+    cluster.refuse = None;
+    cluster.pass(Duration::from_secs(31));
+    assert_eq!(endpoints(&cluster, "web").len(), 101, "never given up");
+    assert!(cluster.report().keys.is_empty());
+}
+
+#[test]
+fn what_is_refused_for_ever_is_tried_a_few_times_a_minute_for_ever() {
+    let mut cluster = settled(&[]);
+    cluster.refuse = Some(|write| write.resource() == endpointd_model::Resource::Slices);
+    cluster.put_service(service("web"));
+    cluster.pass(Duration::from_secs(60));
+    let n_first = cluster.sent.len() - 1;
+    assert!((3..=10).contains(&n_first), "{n_first} in the first minute");
+    cluster.pass(Duration::from_secs(3600));
+    let n_later = cluster.sent.len() - 1 - n_first;
+    assert!((120..=160).contains(&n_later), "{n_later} in an hour");
+}
+
+#[test]
+fn a_throttled_engine_waits_as_long_as_it_was_told() {
+    let mut cluster = settled(&[("web", 1), ("api", 1)]);
+    cluster.mishaps.extend([Mishap::Throttled(30)]);
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    cluster.change_pod(&key("api-0"), unready);
+    cluster.pass(Duration::from_secs(29));
+    assert_eq!(cluster.sent.len(), 1, "{:?}", cluster.sent);
+    cluster.pass(Duration::from_secs(2));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
+    assert_eq!(endpoints(&cluster, "api"), ["10.0.0.1 unready"]);
+}
+
+#[test]
+fn an_outage_is_probed_gently_and_over_as_soon_as_it_is_over() {
+    let names: Vec<String> = (0..40).map(|n| format!("s{n}")).collect();
+    let services: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let mut cluster = settled(&services);
+    cluster.mishaps.extend(vec![Mishap::Unreachable; 10]);
+    for name in &names {
+        cluster.change_pod(&key(&format!("{name}-0")), unready);
+    }
+    cluster.pass(Duration::from_secs(120));
+    assert_eq!(cluster.sent.len(), 80 + 10, "each refusal was one write");
+    assert!(names.iter().all(|name| endpoints(&cluster, name)[0].ends_with("unready")));
+}
+
+#[test]
+fn a_terminating_namespace_ends_the_matter() {
+    let mut cluster = settled(&[]);
+    cluster.mishaps.extend([Mishap::Terminating, Mishap::Terminating]);
+    cluster.put_service(service("web"));
+    cluster.pass(Duration::from_secs(3600));
+    assert_eq!(cluster.sent.len(), 2, "no retry");
+    assert!(cluster.report().keys.is_empty());
+}
+
+#[test]
+fn an_older_event_does_not_undo_our_own_write() {
+    let mut cluster = settled(&[("web", 1)]);
+    let old = cluster.slices()[0].clone();
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    cluster.forget_log();
+    let change = endpointd_model::Change::Slice(endpointd_model::Sight::Present(old));
+    cluster.tell(Input::News(Kind::Slices, News::Seen(Box::new(change))));
+    cluster.run();
+    assert_eq!((cluster.sent.len(), cluster.ends.len()), (0, 0));
+}
+
+#[test]
+fn a_deleted_slice_is_not_brought_back_by_older_events() {
+    let mut cluster = settled(&[("web", 1)]);
+    cluster.hold(Kind::Slices);
+    let slice = cluster.slices()[0].clone();
+    let touched = cluster.put_object(Object::Slice(slice));
+    cluster.put_service(endpointd_model::Service {
+        families: vec![endpointd_model::Family::V6],
+        cluster_ip: endpointd_model::ClusterIp::Ip(endpointd_model::Family::V6),
+        ..service("web")
+    });
+    cluster.run();
+    let is_there = |cluster: &crate::cluster::Cluster, key: &Key| {
+        cluster.slices().iter().any(|slice| slice.meta.key() == *key)
+    };
+    assert!(!is_there(&cluster, &touched.meta().key()), "deleted after a conflict and a read");
+    cluster.forget_log();
+    cluster.release();
+    assert_eq!(cluster.sent, [""; 0], "old events about it change nothing");
+    assert_eq!(cluster.report().sizes.n_tombstones, 0, "and are forgotten");
+}
+
+#[test]
+fn a_foreign_slice_with_the_name_we_want_is_left_alone() {
+    let cluster = settled(&[("web", 1)]);
+    let ours = cluster.slices()[0].meta.key();
+    let mut blocked = settled(&[]);
+    let meta = Meta { namespace: "ns".into(), name: ours.name.clone(), ..Meta::default() };
+    let foreign = endpointd_model::EndpointSlice { meta, ..Default::default() };
+    blocked.put_object(Object::Slice(foreign));
+    blocked.put_service(service("web"));
+    blocked.put_pod(pod("web-0"));
+    blocked.pass(Duration::from_secs(60));
+    assert_eq!(endpoints(&blocked, "web"), ["10.0.0.1 ready"]);
+    assert_eq!(blocked.slices().len(), 2, "one of theirs, one of ours");
+    assert!(!blocked.sent.iter().any(|sent| sent.starts_with("delete")), "{:?}", blocked.sent);
+}
+
+#[test]
+fn an_object_that_cannot_be_read_stays_as_it_was() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.tell(Input::News(Kind::Pods, News::Listing));
+    let reason = "`status.podIPs`: not a list".into();
+    cluster.tell(Input::News(Kind::Pods, News::Unreadable { key: key("web-0"), reason }));
+    let pod = cluster.pods[&key("web-1")].clone();
+    let change = endpointd_model::Change::Pod(endpointd_model::Sight::Present(pod));
+    cluster.tell(Input::News(Kind::Pods, News::Seen(Box::new(change))));
+    cluster.tell(Input::News(Kind::Pods, News::Listed(10_000.into())));
+    cluster.run();
+    assert_eq!(cluster.sent, [""; 0]);
+    let report = cluster.report();
+    let pods = report.kinds.iter().find(|one| one.kind == Kind::Pods).expect("watched");
+    assert_eq!(pods.unreadable.len(), 1);
+}

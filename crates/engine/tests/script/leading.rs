@@ -1,0 +1,47 @@
+//! Only who leads writes.
+
+use std::time::Duration;
+
+use endpointd_engine::{Effect, Input, Settings};
+use endpointd_model::Outcome;
+
+use crate::cluster::Cluster;
+use crate::objects::{endpoints, key, node, pod, service, settled, unready};
+
+#[test]
+fn a_standby_knows_everything_and_writes_nothing() {
+    let mut cluster = Cluster::new(Settings::default());
+    cluster.put_node(node("n"));
+    cluster.put_service(service("web"));
+    cluster.put_pod(pod("web-0"));
+    for kind in cluster.engine.kinds() {
+        cluster.list(kind);
+    }
+    cluster.pass(Duration::from_secs(60));
+    assert!(cluster.sent.is_empty());
+    assert!(cluster.report().is_ready() && !cluster.report().is_leading);
+    cluster.tell(Input::Lead);
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
+}
+
+#[test]
+fn who_stops_leading_sends_nothing_more_and_takes_up_all_when_leading_again() {
+    let mut cluster = settled(&[("web", 1)]);
+    cluster.change_pod(&key("web-0"), unready);
+    let pod = cluster.pods[&key("web-0")].clone();
+    let change = endpointd_model::Change::Pod(endpointd_model::Sight::Present(pod));
+    let news = endpointd_model::News::Seen(Box::new(change));
+    cluster.tell(Input::News(endpointd_model::Kind::Pods, news));
+    let sent = cluster.engine.next(cluster.now);
+    let Some(Effect::Send { ticket, .. }) = sent else { panic!("a write is under way: {sent:?}") };
+    cluster.tell(Input::Follow);
+    cluster.pass(Duration::from_secs(60));
+    assert!(cluster.sent.is_empty(), "{:?}", cluster.sent);
+    cluster.tell(Input::Outcome(ticket, Outcome::Unsent));
+    cluster.run();
+    assert!(cluster.engine.is_idle());
+    cluster.tell(Input::Lead);
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
+}

@@ -1,0 +1,8 @@
+//! Scripts: an engine, a cluster that misbehaves on cue, and what must come of it.
+
+mod absence;
+mod cluster;
+mod daily;
+mod faults;
+mod leading;
+mod objects;
