@@ -19,6 +19,18 @@ const LANES: &[(&str, &[&str])] = &[
         &["endpointd-model", "prost", "serde", "serde_json", "serde_path_to_error", "thiserror"],
     ),
     (
+        "endpointd-status",
+        &[
+            "endpointd-engine",
+            "endpointd-model",
+            "endpointd-plan",
+            "axum",
+            "prometheus",
+            "serde_json",
+            "tokio",
+        ],
+    ),
+    (
         "endpointd",
         &[
             "endpointd-model",

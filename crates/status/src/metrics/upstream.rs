@@ -1,0 +1,252 @@
+//! The families kube-controller-manager v1.36 has, by its names, so that its dashboards and alerts
+//! go on working. Upstream: `endpointslice/metrics`, `endpointslicemirroring/metrics`, and
+//! `component-base/metrics/prometheus`.
+
+use std::time::Duration;
+
+use endpointd_engine::{HintsKind, Report, SyncEnd, Synced};
+use endpointd_model::{Controller, Resource, TopologyMode};
+use prometheus::{
+    DEFAULT_BUCKETS, Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
+    exponential_buckets,
+};
+
+use super::Wrote;
+use super::family::Families;
+use super::work_queue::WorkQueues;
+
+pub(super) struct Upstream {
+    slices: Publishing,
+    slices_changed: HistogramVec,
+    syncs: IntCounterVec,
+    services_by_traffic_distribution: GaugeVec,
+    mirror: Publishing,
+    mirror_updated: Histogram,
+    mirror_skipped: Histogram,
+    mirror_duration: Histogram,
+    queues: WorkQueues,
+    leader: GaugeVec,
+    requests: IntCounterVec,
+}
+
+/// What both slice controllers count, each under its own prefix.
+struct Publishing {
+    added: Histogram,
+    removed: Histogram,
+    desired: Gauge,
+    n_slices: Gauge,
+    n_slices_desired: Gauge,
+    created: IntCounter,
+    updated: IntCounter,
+    deleted: IntCounter,
+}
+
+const SLICES: &str = "endpoint_slice_controller";
+const MIRROR: &str = "endpoint_slice_mirroring_controller";
+
+impl Upstream {
+    pub fn register(families: &mut Families) -> Self {
+        let per_sync = powers_of_two();
+        let slices = Publishing::register(families, SLICES, "Service");
+        let slices_changed = families.histogram(
+            "endpoint_slice_controller_endpointslices_changed_per_sync",
+            "Number of EndpointSlices changed on each Service sync",
+            &["topology", "traffic_distribution"],
+            DEFAULT_BUCKETS,
+        );
+        let syncs = families.counter(
+            "endpoint_slice_controller_syncs",
+            "Number of EndpointSlice syncs",
+            &["result"],
+        );
+        let services_by_traffic_distribution = families.gauge(
+            "endpoint_slice_controller_services_count_by_traffic_distribution",
+            "Number of Services using some specific trafficDistribution",
+            &["traffic_distribution"],
+        );
+        let mirror = Publishing::register(families, MIRROR, "Endpoints");
+        let mut of_mirror = |name: &str, help: &str, buckets: &[f64]| {
+            let name = format!("{MIRROR}_{name}");
+            families.histogram(&name, help, &[], buckets).with_label_values(NO_LABELS)
+        };
+        Self {
+            slices,
+            slices_changed,
+            syncs,
+            services_by_traffic_distribution,
+            mirror,
+            mirror_updated: of_mirror(
+                "endpoints_updated_per_sync",
+                "Number of endpoints updated on each Endpoints sync",
+                &per_sync,
+            ),
+            mirror_skipped: of_mirror(
+                "addresses_skipped_per_sync",
+                "Number of addresses skipped on each Endpoints sync due to being invalid or \
+                 exceeding MaxEndpointsPerSubset",
+                &per_sync,
+            ),
+            mirror_duration: of_mirror(
+                "endpoints_sync_duration",
+                "Duration of syncEndpoints() in seconds",
+                &exponential_buckets(0.001, 2.0, 15).expect("fifteen growing bounds"),
+            ),
+            queues: WorkQueues::register(families),
+            leader: families.gauge(
+                "leader_election_master_status",
+                "Gauge of if the reporting system is master of the relevant lease, 0 indicates \
+                 backup, 1 indicates master. 'name' is the string used to identify the lease. \
+                 Please make sure to group by name.",
+                &["name"],
+            ),
+            requests: families.counter(
+                "rest_client_requests_total",
+                "Number of HTTP requests, partitioned by status code, method, and host.",
+                &["code", "method", "host"],
+            ),
+        }
+    }
+
+    pub fn synced(&self, synced: &Synced) {
+        self.queues.synced(synced);
+        match synced.controller {
+            Controller::Slices => self.slices_synced(synced),
+            Controller::Endpoints => {}
+            Controller::Mirror => self.mirror_synced(synced),
+        }
+    }
+
+    fn slices_synced(&self, synced: &Synced) {
+        self.slices.synced(synced);
+        if let Some(result) = upstream_result(&synced.end) {
+            self.syncs.with_label_values(&[result]).inc();
+        }
+        match synced.end {
+            SyncEnd::Unchanged | SyncEnd::Written => {
+                let n_changed = synced.n_creates + synced.n_updates + synced.n_deletes;
+                let labels = hints_labels(synced.hints);
+                self.slices_changed.with_label_values(&labels).observe(n_changed as f64);
+            }
+            // Upstream counts only a sync that got to its end.
+            SyncEnd::Stale | SyncEnd::Throttled | SyncEnd::Failed(_) | SyncEnd::Abandoned => {}
+        }
+    }
+
+    fn mirror_synced(&self, synced: &Synced) {
+        self.mirror.synced(synced);
+        self.mirror_updated.observe(synced.counts.n_updated as f64);
+        self.mirror_skipped.observe(synced.counts.n_skipped as f64);
+        self.mirror_duration.observe(synced.took.as_secs_f64());
+    }
+
+    /// A write that arrived.
+    pub fn changed(&self, wrote: &Wrote) {
+        match (wrote.controller, wrote.resource) {
+            (Controller::Slices, Resource::Slices) => self.slices.changed(wrote.verb),
+            (Controller::Mirror, Resource::Slices) => self.mirror.changed(wrote.verb),
+            (Controller::Endpoints, _) | (_, Resource::Endpoints) => {}
+        }
+    }
+
+    pub fn request(&self, method: &str, host: &str, code: &str) {
+        self.requests.with_label_values(&[code, method, host]).inc();
+    }
+
+    pub fn leading(&self, lease: &str, is_leading: bool) {
+        self.leader.with_label_values(&[lease]).set(f64::from(u8::from(is_leading)));
+    }
+
+    /// Sets what is read off a report that is `age` old.
+    pub fn reported(&self, report: &Report, age: Duration) {
+        self.queues.reported(report, age);
+        self.services_by_traffic_distribution.reset();
+        for controller in &report.controllers {
+            let publishing = match controller.controller {
+                Controller::Slices => &self.slices,
+                Controller::Mirror => &self.mirror,
+                Controller::Endpoints => continue,
+            };
+            publishing.desired.set(controller.n_endpoints_desired as f64);
+            publishing.n_slices.set(controller.n_slices as f64);
+            publishing.n_slices_desired.set(controller.n_slices_desired as f64);
+            // Upstream counts only the Services that say something.
+            for (distribution, n) in &controller.n_by_traffic_distribution {
+                let Some(distribution) = distribution else { continue };
+                let gauge =
+                    self.services_by_traffic_distribution.with_label_values(&[*distribution]);
+                gauge.set(*n as f64);
+            }
+        }
+    }
+}
+
+impl Publishing {
+    fn register(families: &mut Families, prefix: &str, of: &str) -> Self {
+        let mut per_sync = |name: &str, what: &str| {
+            let name = format!("{prefix}_{name}");
+            let help = format!("Number of endpoints {what} on each {of} sync");
+            families.histogram(&name, &help, &[], &powers_of_two()).with_label_values(NO_LABELS)
+        };
+        let (added, removed) = (
+            per_sync("endpoints_added_per_sync", "added"),
+            per_sync("endpoints_removed_per_sync", "removed"),
+        );
+        let mut gauge = |name: &str, help: &str| {
+            families.gauge(&format!("{prefix}_{name}"), help, &[]).with_label_values(NO_LABELS)
+        };
+        let desired = gauge("endpoints_desired", "Number of endpoints desired");
+        let n_slices = gauge("num_endpoint_slices", "Number of EndpointSlices");
+        let n_slices_desired = gauge(
+            "desired_endpoint_slices",
+            "Number of EndpointSlices that would exist with perfect endpoint allocation",
+        );
+        let changes = families.counter(
+            &format!("{prefix}_changes"),
+            "Number of EndpointSlice changes",
+            &["operation"],
+        );
+        let [created, updated, deleted] =
+            ["create", "update", "delete"].map(|verb| changes.with_label_values(&[verb]));
+        Self { added, removed, desired, n_slices, n_slices_desired, created, updated, deleted }
+    }
+
+    fn synced(&self, synced: &Synced) {
+        self.added.observe(synced.counts.n_added as f64);
+        self.removed.observe(synced.counts.n_removed as f64);
+    }
+
+    fn changed(&self, verb: &str) {
+        match verb {
+            "create" => self.created.inc(),
+            "update" => self.updated.inc(),
+            _ => self.deleted.inc(),
+        }
+    }
+}
+
+pub(super) const NO_LABELS: &[&str] = &[];
+
+fn powers_of_two() -> Vec<f64> {
+    exponential_buckets(2.0, 2.0, 15).expect("fifteen growing bounds")
+}
+
+/// Upstream: `trackSync`. A sync cut off because we stopped leading has no end there.
+fn upstream_result(end: &SyncEnd) -> Option<&'static str> {
+    match end {
+        SyncEnd::Unchanged | SyncEnd::Written => Some("success"),
+        SyncEnd::Stale => Some("stale"),
+        SyncEnd::Throttled | SyncEnd::Failed(_) => Some("error"),
+        SyncEnd::Abandoned => None,
+    }
+}
+
+/// The annotation overrules the field. Upstream: the end of `finalize` in reconciler.go.
+fn hints_labels(hints: HintsKind) -> [&'static str; 2] {
+    match hints.topology {
+        TopologyMode::Auto => ["Auto", ""],
+        TopologyMode::Off => {
+            let distribution = endpointd_engine::distribution_label(hints.traffic_distribution);
+            ["Disabled", distribution.unwrap_or("")]
+        }
+    }
+}
