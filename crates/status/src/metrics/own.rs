@@ -128,7 +128,8 @@ impl Own {
     pub fn reported(&self, report: &Report, age: Duration) {
         let gauges = &self.gauges;
         gauges.report_age.set(age.as_secs_f64());
-        gauges.is_ready.set(flag(report.is_ready()));
+        // A report without kinds is none: nothing is watched yet.
+        gauges.is_ready.set(flag(!report.kinds.is_empty() && report.is_ready()));
         gauges.is_leading.set(flag(report.is_leading));
         let throttled = report.throttled_for.unwrap_or_default().saturating_sub(age);
         gauges.throttled.set(throttled.as_secs_f64());

@@ -1,0 +1,138 @@
+//! The pages over a real socket.
+
+use std::net::SocketAddr;
+
+use endpointd_status::{Board, Leadership, Metrics, serve};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::scripted::{board, report};
+
+#[tokio::test]
+async fn every_page_answers() {
+    let site = Site::open(board()).await;
+    assert_eq!(site.get("/livez").await, (200, "ok".into()));
+    assert_eq!(site.get("/healthz").await, (200, "ok".into()));
+    let (status, text) = site.get("/readyz").await;
+    assert_eq!((status, text.lines().count()), (503, 1), "{text}");
+
+    site.board.post(report());
+    assert_eq!(site.get("/readyz").await, (200, "ok".into()));
+    let (status, text) = site.get("/metrics").await;
+    assert!(status == 200 && text.contains("endpoint_slice_controller_num_endpoint_slices 2"));
+    let (status, text) = site.get("/").await;
+    assert!(status == 200 && text.contains("/report"), "{text}");
+    site.close().await;
+}
+
+#[tokio::test]
+async fn verbose_lists_each_check() {
+    let site = Site::open(board()).await;
+    site.board.post(report());
+    let expected = "[+]process ok\n[+]engine ok\n[+]services ok\n[+]pods ok\n[+]endpointslices ok\n\
+                    readyz check passed\n";
+    assert_eq!(site.get("/readyz?verbose").await, (200, expected.into()));
+    let mut lost = report();
+    lost.kinds[1].lost = Some("cut off".into());
+    site.board.post(lost);
+    let (status, text) = site.get("/readyz?verbose").await;
+    assert_eq!(status, 503);
+    assert!(text.contains("[-]pods: the watch is not alive: cut off\n"), "{text}");
+    assert!(text.ends_with("readyz check failed\n"), "{text}");
+}
+
+#[tokio::test]
+async fn the_report_says_who_leads_and_what_waits() {
+    let site = Site::open(board()).await;
+    let (status, value) = site.get_json("/report").await;
+    assert_eq!((status, &value["error"]), (503, &json!("nothing reported yet")));
+
+    site.board.post(report());
+    site.board.lead(Leadership::Leading { lease: "endpointd".into() });
+    let (status, value) = site.get_json("/report").await;
+    assert_eq!(status, 200);
+    let leadership = json!({"state": "leading", "lease": "endpointd", "holder": "pod-a"});
+    assert_eq!(value["process"]["leadership"], leadership);
+    assert_eq!(value["keys"][0]["key"], "shop/web");
+    assert_eq!(value["keys"][1]["state"], "backing_off");
+    assert_eq!(value["keys"][1]["seconds"], 4.0);
+    assert_eq!(value["kinds"][1]["unreadable"], json!({"shop/odd": "podIP: not an address"}));
+    let left_out = json!({"InvalidAddress": 3, "NotScheduled": 1});
+    assert_eq!(value["controllers"][0]["leftOut"], left_out);
+    assert_eq!(value["brake"]["heldKeys"], 4);
+}
+
+#[tokio::test]
+async fn one_key_can_be_asked_for() {
+    let site = Site::open(board()).await;
+    site.board.post(report());
+    let (status, value) = site.get_json("/report?key=shop/web").await;
+    assert_eq!(status, 200);
+    assert_eq!(value["keys"].as_array().unwrap().len(), 1);
+    assert_eq!(value["keys"][0]["lastError"], "quota exceeded");
+    let (_, nobody) = site.get_json("/report?key=shop%2Fnobody").await;
+    assert_eq!(nobody["keys"], json!([]));
+    for wrong in ["web", "/web", "shop/", "a/b/c", ""] {
+        let (status, _) = site.get_json(&format!("/report?key={wrong}")).await;
+        assert_eq!(status, 400, "{wrong:?}");
+    }
+}
+
+#[tokio::test]
+async fn pretty_is_for_people() {
+    let site = Site::open(board()).await;
+    site.board.post(report());
+    let (_, compact) = site.get("/report").await;
+    let (_, pretty) = site.get("/report?pretty").await;
+    assert_eq!(compact.lines().count(), 1);
+    assert!(pretty.lines().count() > 50);
+}
+
+#[tokio::test]
+async fn what_is_not_there_says_so_in_json() {
+    let site = Site::open(board()).await;
+    let (status, value) = site.get_json("/nowhere").await;
+    assert_eq!((status, &value["error"]), (404, &json!("no such page: /nowhere")));
+}
+
+struct Site {
+    board: Board,
+    address: SocketAddr,
+    close: oneshot::Sender<()>,
+    served: JoinHandle<std::io::Result<()>>,
+}
+
+impl Site {
+    async fn open(board: Board) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
+        let address = listener.local_addr().expect("it is bound");
+        let (close, closed) = oneshot::channel();
+        let shutdown = async { drop(closed.await) };
+        let served = tokio::spawn(serve(listener, board.clone(), Metrics::new(), shutdown));
+        Self { board, address, close, served }
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.address).await.expect("somebody listens");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it reads requests");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("it answers in UTF-8");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).expect("a status line").parse().expect("a number");
+        (status, body.to_owned())
+    }
+
+    async fn get_json(&self, path: &str) -> (u16, Value) {
+        let (status, text) = self.get(path).await;
+        (status, serde_json::from_str(&text).expect("the page is JSON"))
+    }
+
+    async fn close(self) {
+        self.close.send(()).expect("the site is still open");
+        self.served.await.expect("no panic").expect("it closed without an error");
+    }
+}
