@@ -1,0 +1,134 @@
+//! The client: writes, live reads, and what it has found out about the server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use endpointd_model::{Found, Kind, Lookup, News, Outcome, Write};
+use endpointd_wire::Encoding;
+use tokio::sync::mpsc;
+
+use crate::answer;
+use crate::ask::{Accept, Ask};
+use crate::budget::Budget;
+use crate::connect::{ConnectError, ConnectOptions};
+use crate::feed;
+use crate::stats::RequestStats;
+use crate::transport::{Answer, Silence, Transport};
+
+/// After this a write or a live read counts as unanswered.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Ten times what the API server stores of one object.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// As kube-controller-manager's `--kube-api-burst`.
+const BURST: u32 = 30;
+
+/// A connection to one cluster; clones share it.
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) transport: Arc<Transport>,
+    budget: Option<Arc<Budget>>,
+    abilities: Arc<Abilities>,
+}
+
+/// What the server was found to do; assumed until it refuses.
+#[derive(Debug)]
+struct Abilities {
+    speaks_protobuf: AtomicBool,
+    streams_lists: AtomicBool,
+}
+
+impl Client {
+    /// Reads the configuration and prepares connections. Nothing is sent: a server that is down
+    /// is found out by the first request.
+    pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
+        let budget = options
+            .qps
+            .filter(|&qps| qps > 0.0)
+            .map(|qps| Arc::new(Budget::new(qps, options.burst.unwrap_or(BURST))));
+        let abilities = Abilities {
+            speaks_protobuf: AtomicBool::new(true),
+            streams_lists: AtomicBool::new(true),
+        };
+        let transport = Arc::new(Transport::connect(options).await?);
+        Ok(Self { transport, budget, abilities: Arc::new(abilities) })
+    }
+
+    /// For servers that promise protobuf and break it: everything in JSON from now on.
+    pub fn only_json(&self) {
+        self.abilities.speaks_protobuf.store(false, Ordering::Relaxed);
+    }
+
+    /// For servers whose streamed lists cannot be trusted: page by page from now on.
+    pub fn only_pages(&self) {
+        self.abilities.streams_lists.store(false, Ordering::Relaxed);
+    }
+
+    /// Its URL, for logs.
+    pub fn server(&self) -> String {
+        self.transport.url.clone()
+    }
+
+    pub fn stats(&self) -> &Arc<RequestStats> {
+        &self.transport.stats
+    }
+
+    /// Writes once. An answer that is lost is never asked for again: see [`Outcome::Unknown`].
+    pub async fn send(&self, write: &Write) -> Outcome {
+        self.spend().await;
+        let mut ask = self.accepting(Ask::of_write(write, self.encoding()));
+        let mut answer = self.ask(&ask).await;
+        let is_refused = matches!(&answer, Ok(Answer { code: 415, .. }));
+        if is_refused && self.encoding() == Encoding::Protobuf {
+            tracing::info!("the server takes no protobuf: writing JSON from now on");
+            self.only_json();
+            ask = self.accepting(Ask::of_write(write, Encoding::Json));
+            answer = self.ask(&ask).await;
+        }
+        answer::outcome(&ask, write, answer)
+    }
+
+    /// Reads one object as it is now, not as some cache had it.
+    pub async fn look(&self, lookup: &Lookup) -> Found {
+        self.spend().await;
+        let ask = self.accepting(Ask::of_lookup(lookup));
+        let answer = self.ask(&ask).await;
+        answer::found(&ask, lookup, answer)
+    }
+
+    /// Tells what there is of a kind, and then what changes, for ever: trouble is news as well. Ends
+    /// only when the receiver is gone. A full channel slows the watch down and loses nothing.
+    pub async fn feed(self, kind: Kind, sender: mpsc::Sender<(Kind, News)>) {
+        feed::run(self, kind, sender).await;
+    }
+
+    pub(crate) async fn ask(&self, ask: &Ask) -> Result<Answer, Silence> {
+        self.transport.ask(ask, TIMEOUT, ANSWER_BYTES_MAX).await
+    }
+
+    pub(crate) fn accepting(&self, mut ask: Ask) -> Ask {
+        ask.accept = match self.encoding() {
+            Encoding::Json => Accept::Json,
+            Encoding::Protobuf => Accept::Any,
+        };
+        ask
+    }
+
+    pub(crate) fn streams_lists(&self) -> bool {
+        self.abilities.streams_lists.load(Ordering::Relaxed)
+    }
+
+    fn encoding(&self) -> Encoding {
+        if self.abilities.speaks_protobuf.load(Ordering::Relaxed) {
+            Encoding::Protobuf
+        } else {
+            Encoding::Json
+        }
+    }
+
+    async fn spend(&self) {
+        if let Some(budget) = &self.budget {
+            budget.spend().await;
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Finds the cluster: options, then the environment, then the pod we run in.
+
+use std::env;
+use std::error::Error;
+use std::io;
+use std::net::IpAddr;
+
+use http::header::{HeaderValue, USER_AGENT};
+use http::{Uri, uri};
+use kube::Config;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
+
+use crate::connect::{ConnectError, ConnectOptions};
+use crate::stack::CONNECT_TIMEOUT;
+
+pub(crate) async fn load(options: &ConnectOptions) -> Result<Config, ConnectError> {
+    let server = options.server.as_deref().map(parse_server).transpose()?;
+    let mut config = match read_kubeconfig(options)? {
+        Some(kubeconfig) => use_kubeconfig(kubeconfig, options, server.as_ref()).await?,
+        None => without_kubeconfig(options, server.as_ref())?,
+    };
+    if let Some(server) = server {
+        config.cluster_url = server;
+    }
+    if config.cluster_url.scheme() != Some(&uri::Scheme::HTTPS) {
+        // Credentials are for encrypted connections. Upstream: `ClientConfig` in client-go's
+        // clientcmd/client_config.go.
+        config.auth_info = AuthInfo::default();
+    }
+    if config.cluster_url.host().is_some_and(is_loopback) {
+        // Go never asks a proxy for this machine, whatever the environment says.
+        config.proxy_url = None;
+    }
+    // It repeats requests whose answer was lost; whether to repeat is not decided here.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    let user_agent = HeaderValue::from_str(&options.user_agent)
+        .map_err(|error| ConnectError::Unusable { reason: error.to_string() })?;
+    config.headers.push((USER_AGENT, user_agent));
+    Ok(config)
+}
+
+/// `None`: there is none anywhere.
+fn read_kubeconfig(options: &ConnectOptions) -> Result<Option<Kubeconfig>, ConnectError> {
+    if let Some(path) = &options.kubeconfig {
+        let unreadable = |error| unreadable(error, path.clone());
+        return Kubeconfig::read_from(path).map(Some).map_err(unreadable);
+    }
+    let is_named = env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty());
+    match Kubeconfig::read() {
+        Ok(kubeconfig) => Ok(Some(kubeconfig)),
+        Err(KubeconfigError::FindPath) => Ok(None),
+        Err(KubeconfigError::ReadConfig(error, _))
+            if !is_named && error.kind() == io::ErrorKind::NotFound =>
+        {
+            Ok(None)
+        }
+        Err(KubeconfigError::ReadConfig(error, path)) => {
+            Err(ConnectError::Unreadable { path, reason: error.to_string() })
+        }
+        Err(error) => Err(ConnectError::BadConfig { reason: chain(&error) }),
+    }
+}
+
+fn unreadable(error: KubeconfigError, path: std::path::PathBuf) -> ConnectError {
+    let reason = match error {
+        KubeconfigError::ReadConfig(error, _) => error.to_string(),
+        other => chain(&other),
+    };
+    ConnectError::Unreadable { path, reason }
+}
+
+async fn use_kubeconfig(
+    mut kubeconfig: Kubeconfig,
+    options: &ConnectOptions,
+    server: Option<&Uri>,
+) -> Result<Config, ConnectError> {
+    let known: Vec<String> = kubeconfig.contexts.iter().map(|one| one.name.clone()).collect();
+    let wanted = options.context.clone().or_else(|| kubeconfig.current_context.clone());
+    let wanted = wanted.filter(|name| !name.is_empty());
+    let Some(wanted) = wanted else {
+        return match server {
+            Some(server) => Ok(Config::new(server.clone())),
+            None => Err(ConnectError::NoCurrentContext { known }),
+        };
+    };
+    if !known.contains(&wanted) {
+        return Err(ConnectError::NoContext { wanted, known });
+    }
+    if let Some(server) = server {
+        // So that a cluster without a URL will do.
+        for cluster in kubeconfig.clusters.iter_mut().filter_map(|one| one.cluster.as_mut()) {
+            cluster.server = Some(server.to_string());
+        }
+    }
+    let options = KubeConfigOptions { context: Some(wanted), ..Default::default() };
+    Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|error| ConnectError::BadConfig { reason: chain(&error) })
+}
+
+fn without_kubeconfig(
+    options: &ConnectOptions,
+    server: Option<&Uri>,
+) -> Result<Config, ConnectError> {
+    if let Some(wanted) = &options.context {
+        return Err(ConnectError::ContextWithoutConfig { wanted: wanted.clone() });
+    }
+    let is_pod = env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    match server {
+        _ if is_pod => {
+            Config::incluster().map_err(|error| ConnectError::BadPod { reason: chain(&error) })
+        }
+        Some(server) => Ok(Config::new(server.clone())),
+        None => Err(ConnectError::NoCluster),
+    }
+}
+
+fn parse_server(text: &str) -> Result<Uri, ConnectError> {
+    let bad = || ConnectError::BadServer { server: text.to_owned() };
+    let server: Uri = text.parse().map_err(|_| bad())?;
+    let scheme = server.scheme().ok_or_else(bad)?;
+    let is_web = *scheme == uri::Scheme::HTTPS || *scheme == uri::Scheme::HTTP;
+    if is_web && server.host().is_some_and(|host| !host.is_empty()) {
+        Ok(server)
+    } else {
+        Err(bad())
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// An error and what it came from, in one line. Parts that repeat the one before are left out.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let part = error.to_string();
+        if !text.contains(&part) {
+            text.push_str(": ");
+            text.push_str(&part);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> ConnectOptions {
+        ConnectOptions { user_agent: "test".to_owned(), ..Default::default() }
+    }
+
+    fn kubeconfig(current: &str) -> (tempfile::TempDir, ConnectOptions) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config");
+        let text = format!(
+            r#"{{apiVersion: v1, kind: Config, current-context: "{current}",
+clusters: [{{name: a, cluster: {{server: "https://10.0.0.1:6443"}}}}],
+users: [{{name: a, user: {{token: secret}}}}],
+contexts: [{{name: blue, context: {{cluster: a, user: a}}}},
+  {{name: green, context: {{cluster: a, user: a}}}}]}}"#
+        );
+        std::fs::write(&path, text).unwrap();
+        let options = ConnectOptions { kubeconfig: Some(path), ..options() };
+        (directory, options)
+    }
+
+    async fn complaint(options: &ConnectOptions) -> String {
+        load(options).await.expect_err("it must not work").to_string()
+    }
+
+    #[tokio::test]
+    async fn a_context_that_is_not_there_is_answered_with_those_that_are() {
+        let (_directory, mut options) = kubeconfig("blue");
+        options.context = Some("red".to_owned());
+        assert_eq!(
+            complaint(&options).await,
+            "no such context: `red`\nhint: pass `--context` with one of: `blue`, `green`"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_without_current_context_asks_for_one() {
+        let (_directory, options) = kubeconfig("");
+        assert!(complaint(&options).await.starts_with("no context is current"));
+    }
+
+    #[tokio::test]
+    async fn a_missing_kubeconfig_is_named() {
+        let mut options = options();
+        options.kubeconfig = Some("/nowhere/config".into());
+        let complaint = complaint(&options).await;
+        assert!(complaint.contains("`/nowhere/config`: No such file"), "{complaint}");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_yaml_is_unreadable() {
+        let (_directory, options) = kubeconfig("blue");
+        std::fs::write(options.kubeconfig.as_ref().unwrap(), "a: [").unwrap();
+        assert!(complaint(&options).await.starts_with("cannot read kubeconfig `"));
+    }
+
+    #[tokio::test]
+    async fn no_credentials_go_over_plain_http() {
+        let (_directory, mut options) = kubeconfig("blue");
+        assert!(load(&options).await.unwrap().auth_info.token.is_some());
+        options.server = Some("http://127.0.0.1:8001".to_owned());
+        let config = load(&options).await.unwrap();
+        assert_eq!(config.cluster_url, "http://127.0.0.1:8001");
+        assert!(config.auth_info.token.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_server_given_keeps_the_credentials_of_the_context() {
+        let (_directory, mut options) = kubeconfig("green");
+        options.server = Some("https://10.9.9.9:6443".to_owned());
+        let config = load(&options).await.unwrap();
+        assert_eq!(config.cluster_url, "https://10.9.9.9:6443");
+        assert!(config.auth_info.token.is_some());
+        assert!(!config.default_retry);
+    }
+
+    #[tokio::test]
+    async fn a_server_must_be_a_url() {
+        for server in ["10.0.0.1:6443", "ftp://a", "not a url", "/path"] {
+            let options = ConnectOptions { server: Some(server.to_owned()), ..options() };
+            assert!(complaint(&options).await.starts_with("not the URL"), "{server}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! How to reach a cluster, as people say it, and what is said when it cannot be.
+
+use std::path::PathBuf;
+
+/// Absent means: find out. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the pod we
+/// run in.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectOptions {
+    pub kubeconfig: Option<PathBuf>,
+    pub context: Option<String>,
+    /// Instead of the cluster's URL. Over plain `http` no credentials are sent.
+    pub server: Option<String>,
+    /// Writes and live reads a second; absent, there is no limit.
+    pub qps: Option<f32>,
+    /// How many may go at once before `qps` counts.
+    pub burst: Option<u32>,
+    pub user_agent: String,
+}
+
+/// One sentence for people, and what they can do.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("cannot read kubeconfig `{}`: {reason}\nhint: check `--kubeconfig`", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    #[error("cannot use the kubeconfig: {reason}\nhint: `kubectl config view` shows what is set")]
+    BadConfig { reason: String },
+    #[error("no such context: `{wanted}`\nhint: {}", contexts_hint(known))]
+    NoContext { wanted: String, known: Vec<String> },
+    #[error("no context is current\nhint: {}", contexts_hint(known))]
+    NoCurrentContext { known: Vec<String> },
+    #[error(
+        "a context is given, but there is no kubeconfig: `{wanted}`\nhint: pass `--kubeconfig`"
+    )]
+    ContextWithoutConfig { wanted: String },
+    #[error("not the URL of a server: `{server}`\nhint: as in `https://10.0.0.1:6443`")]
+    BadServer { server: String },
+    #[error(
+        "no cluster to connect to: there is no kubeconfig and this is not a pod\n\
+         hint: pass `--kubeconfig` or `--server`, or set `KUBECONFIG`"
+    )]
+    NoCluster,
+    #[error("cannot use this pod's service account: {reason}\nhint: is its token mounted?")]
+    BadPod { reason: String },
+    #[error("cannot prepare connections: {reason}\nhint: check certificates and credentials")]
+    Unusable { reason: String },
+}
+
+fn contexts_hint(known: &[String]) -> String {
+    match known {
+        [] => "the kubeconfig has no contexts".to_owned(),
+        known => format!("pass `--context` with one of: `{}`", known.join("`, `")),
+    }
+}

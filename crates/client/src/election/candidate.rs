@@ -1,0 +1,217 @@
+//! Runs an election: reads and writes the lease as [`Election`] says, and tells where we stand.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use endpointd_model::{Failure, FailureKind};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::lease::LeaseRefusal;
+use super::machine::{Election, Step};
+use super::{BadElection, ElectionOptions, JITTER_MAX, Standing};
+use crate::client::Client;
+use crate::moment::Moment;
+
+/// Tries to lead until it has lost or is told to stop. Dropping it stops without a word: the lease
+/// then runs out by itself.
+pub struct Candidate {
+    standing: watch::Receiver<Standing>,
+    leading_until: watch::Receiver<Option<Instant>>,
+    stop: oneshot::Sender<()>,
+    task: AbortOnDrop,
+}
+
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Candidate {
+    /// Begins to try at once; needs a runtime.
+    pub fn start(client: Client, options: ElectionOptions) -> Result<Self, BadElection> {
+        options.check()?;
+        let election = Election::new(options.clone());
+        let (standing_sender, standing) = watch::channel(election.standing().clone());
+        let (until_sender, leading_until) = watch::channel(None);
+        let (stop, stopped) = oneshot::channel();
+        let campaign = Campaign { client, options, election, standing_sender, until_sender };
+        let task = AbortOnDrop(tokio::spawn(campaign.run(stopped)));
+        Ok(Self { standing, leading_until, stop, task })
+    }
+
+    /// Says [`Standing::Lost`] before anybody else can lead.
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.clone()
+    }
+
+    /// Whether a write may leave now. Unlike [`Candidate::standing`] this is right even in the
+    /// instant after the whole process was held still.
+    pub fn may_write(&self) -> bool {
+        self.leading_until.borrow().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// The same check for those who do not own the candidate.
+    pub fn term(&self) -> Term {
+        Term(self.leading_until.clone())
+    }
+
+    /// Stops, and hands the lease back if the options say so. No write may be under way any more.
+    pub async fn release(mut self) {
+        // Fails only when the campaign is over already.
+        let _ = self.stop.send(());
+        let _ = (&mut self.task.0).await;
+    }
+}
+
+/// Whether we lead at this instant.
+#[derive(Clone)]
+pub struct Term(watch::Receiver<Option<Instant>>);
+
+impl Term {
+    pub fn may_write(&self) -> bool {
+        self.0.borrow().is_some_and(|until| Instant::now() < until)
+    }
+}
+
+struct Campaign {
+    client: Client,
+    options: ElectionOptions,
+    election: Election,
+    standing_sender: watch::Sender<Standing>,
+    until_sender: watch::Sender<Option<Instant>>,
+}
+
+impl Campaign {
+    async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+        loop {
+            let now = Moment::now();
+            let step = self.election.step(now);
+            self.publish();
+            if step == Step::Stop {
+                return;
+            }
+            let wait = self.wait_of(&step);
+            tokio::select! {
+                // Dropped alone, without a word, the candidate stops us by ending the task.
+                _ = &mut stopped => {
+                    self.release().await;
+                    return;
+                }
+                () = Self::perform(&self.client, &self.options, &mut self.election, step, wait) => {}
+            }
+        }
+    }
+
+    async fn perform(
+        client: &Client,
+        options: &ElectionOptions,
+        election: &mut Election,
+        step: Step,
+        wait: Duration,
+    ) {
+        let sent = Instant::now();
+        match step {
+            Step::Stop => {}
+            Step::Wait(_) => tokio::time::sleep(wait).await,
+            Step::Read => {
+                let answer = in_time(wait, client.read_lease(&options.lease)).await;
+                let answer = answer.unwrap_or_else(Err);
+                log_failure(answer.as_ref().err());
+                election.read(answer, Instant::now());
+            }
+            Step::Create(lease) => {
+                let answer = in_time(wait, client.create_lease(&lease)).await;
+                wrote(election, answer, sent);
+            }
+            Step::Replace(lease) => {
+                let answer = in_time(wait, client.replace_lease(&lease)).await;
+                wrote(election, answer, sent);
+            }
+        }
+    }
+
+    /// How long a wait lasts, or a request may take: never beyond the moment we must stop.
+    fn wait_of(&self, step: &Step) -> Duration {
+        let until = self.election.leading_until();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let longest = match step {
+            Step::Wait(wait) if left.is_none() => {
+                *wait + self.options.retry_period.mul_f32(fastrand::f32() * (JITTER_MAX - 1.0))
+            }
+            Step::Wait(wait) => *wait,
+            Step::Read | Step::Create(_) | Step::Replace(_) | Step::Stop => {
+                self.options.retry_period.max(self.options.renew_deadline / 2)
+            }
+        };
+        left.map_or(longest, |left| left.min(longest))
+    }
+
+    async fn release(&mut self) {
+        let back = self.election.release(Moment::now());
+        self.publish();
+        if let Some(lease) = back {
+            let released = self.client.replace_lease(&lease);
+            match in_time(self.options.renew_deadline, released).await {
+                Ok(Ok(_)) => tracing::info!(lease = %self.options.lease, "lease released"),
+                Ok(Err(reason)) => tracing::warn!(?reason, "lease not released"),
+                Err(reason) => tracing::warn!(%reason, "lease not released"),
+            }
+        }
+    }
+
+    fn publish(&self) {
+        // Whoever asks whether it may write must hear of the end first.
+        let until = self.election.leading_until();
+        self.until_sender.send_if_modified(|old| std::mem::replace(old, until) != until);
+        let new = self.election.standing();
+        let is_news = self.standing_sender.send_if_modified(|old| {
+            let is_news = old != new;
+            old.clone_from(new);
+            is_news
+        });
+        if is_news {
+            log_standing(&self.options, new);
+        }
+    }
+}
+
+fn wrote(
+    election: &mut Election,
+    answer: Result<Result<super::Lease, LeaseRefusal>, Failure>,
+    sent: Instant,
+) {
+    let answer = answer.unwrap_or_else(|failure| Err(LeaseRefusal::Failed(failure)));
+    match &answer {
+        Err(LeaseRefusal::Failed(failure)) => log_failure(Some(failure)),
+        Ok(_) | Err(LeaseRefusal::Behind) => {}
+    }
+    election.wrote(answer, sent, Instant::now());
+}
+
+async fn in_time<T>(limit: Duration, request: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, request).await.map_err(|_| Failure {
+        kind: FailureKind::Unreachable,
+        message: format!("the lease: no answer within {limit:?}").into(),
+    })
+}
+
+fn log_failure(failure: Option<&Failure>) {
+    if let Some(failure) = failure {
+        tracing::warn!(reason = %failure, "cannot use the lease");
+    }
+}
+
+fn log_standing(options: &ElectionOptions, standing: &Standing) {
+    let ElectionOptions { lease, identity, .. } = options;
+    match standing {
+        Standing::Standby { holder } => {
+            tracing::info!(%lease, identity, ?holder, "standing by");
+        }
+        Standing::Leading => tracing::info!(%lease, identity, "leading"),
+        Standing::Lost => tracing::info!(%lease, identity, "not leading any more"),
+    }
+}

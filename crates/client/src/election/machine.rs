@@ -1,0 +1,207 @@
+//! Who leads, decided from what was read and written and when. Upstream: `tryAcquireOrRenew` and
+//! `renew` in client-go's leaderelection.go.
+
+use std::time::{Duration, Instant};
+
+use endpointd_model::Failure;
+
+use super::lease::{Lease, LeaseRefusal, Record};
+use super::{ElectionOptions, Standing};
+use crate::moment::Moment;
+
+/// What to do next. Its answer goes to [`Election::read`] or [`Election::wrote`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    Read,
+    Create(Lease),
+    Replace(Lease),
+    Wait(Duration),
+    /// We do not lead any more.
+    Stop,
+}
+
+/// One candidate's view.
+#[derive(Debug)]
+pub struct Election {
+    options: ElectionOptions,
+    standing: Standing,
+    /// What the lease said when it last changed, and when we saw that.
+    seen: Option<(Record, Instant)>,
+    lease: Known,
+    /// When our last successful renewal was *sent*: others count from later than that.
+    renewed: Option<Instant>,
+    next_try: Option<Instant>,
+}
+
+/// What we know of the lease right now.
+#[derive(Clone, Debug, PartialEq)]
+enum Known {
+    /// Nothing we could write on: it must be read.
+    Nothing,
+    Absent,
+    At(Lease),
+}
+
+impl Election {
+    pub fn new(options: ElectionOptions) -> Self {
+        Self {
+            options,
+            standing: Standing::Standby { holder: None },
+            seen: None,
+            lease: Known::Nothing,
+            renewed: None,
+            next_try: None,
+        }
+    }
+
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Until when we may act as the leader without another renewal.
+    pub fn leading_until(&self) -> Option<Instant> {
+        match self.standing {
+            Standing::Leading => self.renewed.map(|at| at + self.options.renew_deadline),
+            Standing::Standby { .. } | Standing::Lost => None,
+        }
+    }
+
+    pub fn step(&mut self, now: Moment) -> Step {
+        let is_late = self.leading_until().is_some_and(|until| until <= now.instant);
+        if is_late {
+            self.standing = Standing::Lost;
+        }
+        if self.standing == Standing::Lost {
+            return Step::Stop;
+        }
+        if let Some(wait) = self.wait(now.instant) {
+            return Step::Wait(wait);
+        }
+        match self.lease.clone() {
+            Known::Nothing => Step::Read,
+            Known::Absent => Step::Create(Lease::new(self.options.lease.clone(), self.ours(now))),
+            Known::At(lease) if self.may_take(&lease.record, now.instant) => {
+                Step::Replace(lease.with(self.ours(now)))
+            }
+            Known::At(_) => {
+                // Somebody else holds it: look again later.
+                self.lease = Known::Nothing;
+                self.try_at(now.instant + self.options.retry_period);
+                Step::Wait(self.options.retry_period)
+            }
+        }
+    }
+
+    /// What reading the lease came to.
+    pub fn read(&mut self, answer: Result<Option<Lease>, Failure>, now: Instant) {
+        match answer {
+            Ok(Some(lease)) => {
+                self.observe(&lease.record, now);
+                self.lease = Known::At(lease);
+            }
+            Ok(None) => self.lease = Known::Absent,
+            Err(_) => self.try_at(now + self.options.retry_period),
+        }
+    }
+
+    /// What writing the lease came to; `sent` is when the request began.
+    pub fn wrote(&mut self, answer: Result<Lease, LeaseRefusal>, sent: Instant, now: Instant) {
+        match answer {
+            Ok(lease) => {
+                self.seen = Some((lease.record.clone(), now));
+                self.lease = Known::At(lease);
+                self.renewed = Some(sent);
+                if self.standing != Standing::Lost {
+                    self.standing = Standing::Leading;
+                }
+                self.try_at(sent + self.options.retry_period);
+            }
+            // Whose it is now is the next question.
+            Err(LeaseRefusal::Behind) => self.lease = Known::Nothing,
+            Err(LeaseRefusal::Failed(_)) => {
+                // It may have been written nevertheless: only reading tells.
+                self.lease = Known::Nothing;
+                self.try_at(now + self.options.retry_period);
+            }
+        }
+    }
+
+    /// What hands the lease back, if we lead and may. Upstream: `release`.
+    pub fn release(&mut self, now: Moment) -> Option<Lease> {
+        let is_leading = self.leading_until().is_some_and(|until| until > now.instant);
+        self.standing = Standing::Lost;
+        let Known::At(lease) = &self.lease else { return None };
+        if !is_leading || !self.options.release_on_exit {
+            return None;
+        }
+        let record = Record {
+            holder: String::new(),
+            duration_secs: 1,
+            acquired: Some(now.wall),
+            renewed: Some(now.wall),
+            n_transitions: lease.record.n_transitions,
+        };
+        Some(lease.with(record))
+    }
+
+    fn observe(&mut self, record: &Record, now: Instant) {
+        if self.seen.as_ref().is_none_or(|(seen, _)| seen != record) {
+            self.seen = Some((record.clone(), now));
+        }
+        let is_ours = record.holder == self.options.identity;
+        match self.standing {
+            // Somebody took it from us: there is no point in waiting for the deadline.
+            Standing::Leading if !is_ours => self.standing = Standing::Lost,
+            Standing::Leading | Standing::Lost => {}
+            Standing::Standby { .. } => {
+                let holder = Some(record.holder.clone()).filter(|holder| !holder.is_empty());
+                self.standing = Standing::Standby { holder };
+            }
+        }
+    }
+
+    /// Nobody's, ours, or not renewed for its whole duration as far as we have seen.
+    fn may_take(&self, record: &Record, now: Instant) -> bool {
+        if record.holder.is_empty() || record.holder == self.options.identity {
+            return true;
+        }
+        let duration = Duration::from_secs(u64::from(record.duration_secs));
+        self.seen.as_ref().is_some_and(|(_, at)| *at + duration <= now)
+    }
+
+    /// What the lease says when it is ours.
+    fn ours(&self, now: Moment) -> Record {
+        let duration_secs = self.options.whole_lease_duration().as_secs();
+        let fresh = Record {
+            holder: self.options.identity.clone(),
+            duration_secs: u32::try_from(duration_secs).unwrap_or(u32::MAX),
+            acquired: Some(now.wall),
+            renewed: Some(now.wall),
+            n_transitions: 0,
+        };
+        match &self.lease {
+            Known::Nothing | Known::Absent => fresh,
+            Known::At(Lease { record, .. }) if record.holder == fresh.holder => Record {
+                acquired: record.acquired.or(fresh.acquired),
+                n_transitions: record.n_transitions,
+                ..fresh
+            },
+            Known::At(Lease { record, .. }) => {
+                Record { n_transitions: record.n_transitions.saturating_add(1), ..fresh }
+            }
+        }
+    }
+
+    fn try_at(&mut self, when: Instant) {
+        self.next_try = Some(when);
+    }
+
+    /// How long until the next try, or until we must stop; `None` when it is now.
+    fn wait(&mut self, now: Instant) -> Option<Duration> {
+        let next_try = self.next_try.filter(|&at| at > now);
+        self.next_try = next_try;
+        let next_try = next_try?;
+        let until = self.leading_until().map_or(next_try, |until| until.min(next_try));
+        Some(until.saturating_duration_since(now))
+    }
+}

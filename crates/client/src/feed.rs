@@ -1,0 +1,213 @@
+//! One kind, for ever: a complete picture, then changes, then again from where the watch broke off.
+//!
+//! The picture is streamed (`sendInitialEvents`) or, from servers that refuse that, listed page by
+//! page; it is always a consistent read, never what some cache had. Trouble is told once and logged
+//! once, and tried again for ever.
+
+mod pages;
+mod pause;
+mod stream;
+mod watched;
+
+use std::time::{Duration, Instant};
+
+use endpointd_model::{EndpointSlice, Endpoints, Service};
+use endpointd_model::{Failure, FailureKind, Kind, News, Node, Pod, Sight, Text, Version};
+use endpointd_wire::{Bookmark, Malformed, Status};
+use tokio::sync::mpsc;
+
+use crate::answer::failure;
+use crate::ask::{Ask, Start};
+use crate::client::Client;
+use crate::transport::Answer;
+use pause::Pause;
+use watched::Watched;
+
+/// A watch that lived this long was worth having: it is opened again without delay.
+const WORTHWHILE: Duration = Duration::from_secs(5);
+/// No refusal says more than this.
+const REFUSAL_BYTES_MAX: usize = 1 << 20;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) async fn run(client: Client, kind: Kind, sender: mpsc::Sender<(Kind, News)>) {
+    let receiver = sender.clone();
+    tokio::select! {
+        () = receiver.closed() => {}
+        () = run_kind(client, kind, sender) => {}
+    }
+}
+
+async fn run_kind(client: Client, kind: Kind, sender: mpsc::Sender<(Kind, News)>) {
+    match kind {
+        Kind::Services => Feed::new(client, sender).run::<Service>().await,
+        Kind::Pods => Feed::new(client, sender).run::<Pod>().await,
+        Kind::Nodes => Feed::new(client, sender).run::<Node>().await,
+        Kind::Endpoints => Feed::new(client, sender).run::<Endpoints>().await,
+        Kind::Slices => Feed::new(client, sender).run::<EndpointSlice>().await,
+    }
+}
+
+struct Feed {
+    client: Client,
+    sender: mpsc::Sender<(Kind, News)>,
+    /// Where a watch goes on; without it a picture must be taken.
+    position: Option<Text>,
+    /// What was last told of trouble that has not passed.
+    trouble: Option<FailureKind>,
+    pause: Pause,
+}
+
+/// How one connection ended.
+enum Ended {
+    /// By the server, or by a cut, after so long.
+    Over { lived: Duration, reason: String },
+    /// What the watch would go on from is no longer kept (410): a picture must be taken.
+    Outdated { reason: String },
+    /// All pages are told; the watch can begin.
+    Listed,
+    /// The server does not stream pictures.
+    NotStreamed { reason: String },
+    /// It did not even begin, or it is dead.
+    Failed { failure: Failure, after: Duration },
+}
+
+/// Nobody listens any more.
+struct ReceiverGone;
+
+impl Feed {
+    fn new(client: Client, sender: mpsc::Sender<(Kind, News)>) -> Self {
+        Self { client, sender, position: None, trouble: None, pause: Pause::default() }
+    }
+
+    async fn run<T: Watched>(mut self) {
+        loop {
+            let Ok(ended) = self.connect::<T>().await else { return };
+            let Ok(pause) = self.react::<T>(ended).await else { return };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn connect<T: Watched>(&mut self) -> Result<Ended, ReceiverGone> {
+        match self.position.clone() {
+            Some(version) => self.follow::<T>(Start::After(&version)).await,
+            None if self.client.streams_lists() => self.follow::<T>(Start::Everything).await,
+            None => self.list::<T>().await,
+        }
+    }
+
+    /// What to tell, and how long to wait before the next connection.
+    async fn react<T: Watched>(&mut self, ended: Ended) -> Result<Duration, ReceiverGone> {
+        let kind = T::WATCHED.as_str();
+        match ended {
+            Ended::Listed => Ok(Duration::ZERO),
+            Ended::Over { lived, reason } => {
+                tracing::debug!(kind, ?lived, reason, "the watch is over");
+                if lived >= WORTHWHILE {
+                    self.pause.reset();
+                    return Ok(self.pause.jitter());
+                }
+                Ok(self.pause.next())
+            }
+            Ended::Outdated { reason } => {
+                tracing::info!(kind, reason, "the watch cannot go on: taking a new picture");
+                self.position = None;
+                Ok(self.pause.next())
+            }
+            Ended::NotStreamed { reason } => {
+                tracing::info!(kind, reason, "the server does not stream lists: asking for pages");
+                self.client.only_pages();
+                Ok(Duration::ZERO)
+            }
+            Ended::Failed { failure, after } => {
+                self.lose::<T>(failure).await?;
+                Ok(self.pause.next().max(after))
+            }
+        }
+    }
+
+    async fn tell<T: Watched>(&self, news: News) -> Result<(), ReceiverGone> {
+        self.sender.send((T::WATCHED, news)).await.map_err(|_| ReceiverGone)
+    }
+
+    /// Tells of trouble once, and again only when it is of another kind.
+    async fn lose<T: Watched>(&mut self, failure: Failure) -> Result<(), ReceiverGone> {
+        if self.trouble.replace(failure.kind) == Some(failure.kind) {
+            return Ok(());
+        }
+        tracing::warn!(kind = T::WATCHED.as_str(), reason = %failure, "watch lost");
+        self.tell::<T>(News::Lost(failure.message)).await
+    }
+
+    /// The head of the answer is there: what comes is a picture, or goes on from where we were.
+    async fn begin<T: Watched>(&mut self, start: Start<'_>) -> Result<(), ReceiverGone> {
+        let had_trouble = self.trouble.take().is_some();
+        match start {
+            Start::Everything => self.tell::<T>(News::Listing).await,
+            Start::After(version) if had_trouble => {
+                tracing::info!(kind = T::WATCHED.as_str(), version, "watch resumed");
+                self.tell::<T>(News::Resumed).await
+            }
+            Start::After(_) => Ok(()),
+        }
+    }
+
+    async fn complete<T: Watched>(&mut self, version: Text) -> Result<(), ReceiverGone> {
+        tracing::info!(kind = T::WATCHED.as_str(), version = &*version, "picture complete");
+        let listed = News::Listed(Version::of(&version));
+        self.position = Some(version);
+        self.tell::<T>(listed).await
+    }
+
+    async fn see<T: Watched>(&mut self, sight: Sight<T>) -> Result<(), ReceiverGone> {
+        // During a picture objects come in any order: only its end is a position.
+        if let (Some(position), Some(version)) = (&mut self.position, sight.object().version()) {
+            position.clone_from(version);
+        }
+        self.tell::<T>(News::Seen(Box::new(T::change(sight)))).await
+    }
+
+    async fn pass<T: Watched>(&mut self, bookmark: Bookmark) -> Result<(), ReceiverGone> {
+        let passed = News::Passed(Version::of(&bookmark.resource_version));
+        self.position = Some(bookmark.resource_version);
+        self.tell::<T>(passed).await
+    }
+
+    async fn give_up_on<T: Watched>(&self, malformed: &Malformed) -> Result<(), ReceiverGone> {
+        let identity = &malformed.identity;
+        tracing::warn!(kind = T::WATCHED.as_str(), reason = %malformed, "object cannot be read");
+        if identity.name.is_empty() {
+            return Ok(());
+        }
+        let key = endpointd_model::Key::new(&*identity.namespace, &*identity.name);
+        self.tell::<T>(News::Unreadable { key, reason: malformed.to_string().into() }).await
+    }
+}
+
+/// What a refusal means for a list or a watch.
+fn refused(ask: &Ask, start: Start<'_>, answer: &Answer) -> Ended {
+    let status = answer.status();
+    if is_outdated(answer.code, &status) {
+        return Ended::Outdated { reason: answer.message() };
+    }
+    if start == Start::Everything && ask.verb == "watch" && matches!(answer.code, 400 | 405 | 422) {
+        return Ended::NotStreamed { reason: answer.message() };
+    }
+    let header = answer.retry_after.as_deref().and_then(|text| text.trim().parse().ok());
+    let after = Duration::from_secs(header.unwrap_or(0)).min(pause::PAUSE_MAX);
+    Ended::Failed { failure: failure(ask, answer), after }
+}
+
+/// The position is too old, or newer than anything this server knows (it was restored).
+fn is_outdated(code: u16, status: &Status) -> bool {
+    code == 410 || status.code == 410 || status.has_cause("ResourceVersionTooLarge")
+}
+
+fn unreadable(ask: &Ask, reason: &str) -> Ended {
+    let message = format!("{}: the answer cannot be read: {reason}", ask.words()).into();
+    let failure = Failure { kind: FailureKind::Unreadable, message };
+    Ended::Failed { failure, after: Duration::ZERO }
+}
+
+fn lived_since(opened: Instant) -> Duration {
+    opened.elapsed()
+}

@@ -1,0 +1,172 @@
+//! One watch, from the head of its answer to its end.
+
+use std::time::{Duration, Instant};
+
+use endpointd_model::{Failure, FailureKind, Sight};
+use endpointd_wire::{Bytes, Encoding, Frames, WatchEvent, decode_watch_event};
+use http::Response;
+use http_body_util::BodyExt;
+use kube::client::Body;
+
+use super::watched::Watched;
+use super::{
+    Ended, Feed, REFUSAL_BYTES_MAX, REFUSAL_TIMEOUT, ReceiverGone, is_outdated, lived_since,
+    refused, unreadable,
+};
+use crate::ask::{Ask, Start};
+use crate::client::Client;
+use crate::config::chain;
+use crate::transport::{Silence, encoding_of};
+
+/// How long the server keeps a watch, by our wish: not all of them end at once.
+const WATCH_SECS: std::ops::RangeInclusive<u64> = 300..=600;
+/// For the head of the answer. A server may first have to catch up with its storage.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bookmarks come every minute: a watch without a byte for this long is dead.
+const SILENCE_MAX: Duration = Duration::from_secs(90);
+/// A server that ignores `sendInitialEvents` never says that the picture is complete.
+const PICTURE_SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// Why there is no next frame.
+enum Cut {
+    Closed,
+    Silent(Duration),
+    Broken(String),
+}
+
+impl Feed {
+    pub(super) async fn follow<T: Watched>(
+        &mut self,
+        start: Start<'_>,
+    ) -> Result<Ended, ReceiverGone> {
+        let ask = Ask::of_watch(T::WATCHED, start, fastrand::u64(WATCH_SECS));
+        let ask = self.client.accepting(ask);
+        let response = match self.client.transport.open(&ask, HEAD_TIMEOUT).await {
+            Ok(response) => response,
+            Err(Silence { failure, .. }) => {
+                return Ok(Ended::Failed { failure, after: Duration::ZERO });
+            }
+        };
+        if response.status() != 200 {
+            let read =
+                self.client.transport.read(&ask, response, REFUSAL_TIMEOUT, REFUSAL_BYTES_MAX);
+            return Ok(match read.await {
+                Ok(answer) => refused(&ask, start, &answer),
+                Err(Silence { failure, .. }) => Ended::Failed { failure, after: Duration::ZERO },
+            });
+        }
+        let Some(encoding) = encoding_of(&response) else {
+            return Ok(unreadable(&ask, "neither JSON nor protobuf"));
+        };
+        self.begin::<T>(start).await?;
+        let stream = Stream::new(self.client.clone(), ask, response, encoding);
+        self.tell_all::<T>(stream).await
+    }
+
+    async fn tell_all<T: Watched>(&mut self, mut stream: Stream) -> Result<Ended, ReceiverGone> {
+        loop {
+            let is_picture = self.position.is_none();
+            let silence_max = if is_picture { PICTURE_SILENCE_MAX } else { SILENCE_MAX };
+            let frame = match stream.next(silence_max).await {
+                Ok(frame) => frame,
+                Err(Cut::Silent(_)) if is_picture => {
+                    return Ok(Ended::NotStreamed { reason: "no end of the picture".to_owned() });
+                }
+                Err(cut) => return Ok(stream.ended(cut)),
+            };
+            let told = decode_watch_event::<T>(stream.encoding, &frame);
+            match told {
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
+                    self.see(Sight::Present(object)).await?;
+                }
+                Ok(WatchEvent::Deleted(object)) => self.see(Sight::Gone(object)).await?,
+                Ok(WatchEvent::Bookmark(bookmark)) if !is_picture => {
+                    self.pass::<T>(bookmark).await?;
+                }
+                Ok(WatchEvent::Bookmark(bookmark)) if bookmark.ends_initial_events => {
+                    self.complete::<T>(bookmark.resource_version).await?;
+                }
+                Ok(WatchEvent::Bookmark(_)) => {
+                    return Ok(Ended::NotStreamed { reason: "a plain watch".to_owned() });
+                }
+                Ok(WatchEvent::Error(status)) if is_outdated(0, &status) => {
+                    return Ok(Ended::Outdated { reason: status.message });
+                }
+                Ok(WatchEvent::Error(status)) => {
+                    return Ok(stream.failed(FailureKind::ServerError, &status.message));
+                }
+                Err(malformed) => {
+                    self.give_up_on::<T>(&malformed).await?;
+                    // What cannot be read cannot be told as deleted either, and without a name not
+                    // even as unreadable: only a new picture can say what is there.
+                    let is_hidden = malformed.identity.name.is_empty();
+                    if !is_picture && (is_hidden || is_deletion(stream.encoding, &frame)) {
+                        return Ok(Ended::Outdated { reason: malformed.to_string() });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a frame that could not be read as a whole begins like a deletion.
+fn is_deletion(encoding: Encoding, frame: &Bytes) -> bool {
+    let begin: &[u8] = match encoding {
+        Encoding::Json => br#"{"type":"DELETED""#,
+        Encoding::Protobuf => b"\x0a\x07DELETED",
+    };
+    frame.starts_with(begin)
+}
+
+struct Stream {
+    client: Client,
+    ask: Ask,
+    body: Body,
+    encoding: Encoding,
+    frames: Frames,
+    opened: Instant,
+}
+
+impl Stream {
+    fn new(client: Client, ask: Ask, response: Response<Body>, encoding: Encoding) -> Self {
+        let frames = Frames::new(encoding);
+        Self { client, ask, body: response.into_body(), encoding, frames, opened: Instant::now() }
+    }
+
+    async fn next(&mut self, silence_max: Duration) -> Result<Bytes, Cut> {
+        loop {
+            let frame = self.frames.next_frame();
+            if let Some(frame) = frame.map_err(|error| Cut::Broken(error.to_string()))? {
+                return Ok(frame);
+            }
+            let piece = tokio::time::timeout(silence_max, self.body.frame()).await;
+            let piece = match piece {
+                Err(_) => return Err(Cut::Silent(silence_max)),
+                Ok(None) => return Err(Cut::Closed),
+                Ok(Some(Err(error))) => return Err(Cut::Broken(chain(&error))),
+                Ok(Some(Ok(piece))) => piece,
+            };
+            if let Some(bytes) = piece.data_ref() {
+                self.client.transport.stats.received(&self.ask, 200, bytes.len());
+                self.frames.push(bytes);
+            }
+        }
+    }
+
+    fn ended(&self, cut: Cut) -> Ended {
+        let lived = lived_since(self.opened);
+        match cut {
+            Cut::Closed => Ended::Over { lived, reason: "closed".to_owned() },
+            Cut::Broken(reason) => Ended::Over { lived, reason },
+            Cut::Silent(time) => {
+                let reason = format!("not a byte for {} seconds", time.as_secs());
+                self.failed(FailureKind::Unreachable, &reason)
+            }
+        }
+    }
+
+    fn failed(&self, kind: FailureKind, reason: &str) -> Ended {
+        let message = format!("{}: {reason}", self.ask.words()).into();
+        Ended::Failed { failure: Failure { kind, message }, after: Duration::ZERO }
+    }
+}

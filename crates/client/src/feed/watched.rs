@@ -1,0 +1,74 @@
+//! What differs between the five kinds.
+
+use endpointd_model::{Change, EndpointSlice, Endpoints, Kind, Node, Pod, Service, Sight, Text};
+use endpointd_wire::Decoded;
+
+pub(super) trait Watched: Decoded + Send + Sync + 'static {
+    const WATCHED: Kind;
+
+    fn change(sight: Sight<Self>) -> Change;
+
+    /// Where a watch can go on after this object, if the model keeps it.
+    fn version(&self) -> Option<&Text>;
+}
+
+impl Watched for Service {
+    const WATCHED: Kind = Kind::Services;
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Service(sight)
+    }
+
+    fn version(&self) -> Option<&Text> {
+        Some(&self.resource_version)
+    }
+}
+
+impl Watched for Pod {
+    const WATCHED: Kind = Kind::Pods;
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Pod(sight)
+    }
+
+    fn version(&self) -> Option<&Text> {
+        Some(&self.resource_version)
+    }
+}
+
+impl Watched for Node {
+    const WATCHED: Kind = Kind::Nodes;
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Node(sight)
+    }
+
+    /// The model keeps none: the watch goes on from the last bookmark and tells some things twice.
+    fn version(&self) -> Option<&Text> {
+        None
+    }
+}
+
+impl Watched for Endpoints {
+    const WATCHED: Kind = Kind::Endpoints;
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Endpoints(sight)
+    }
+
+    fn version(&self) -> Option<&Text> {
+        Some(&self.meta.resource_version)
+    }
+}
+
+impl Watched for EndpointSlice {
+    const WATCHED: Kind = Kind::Slices;
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Slice(sight)
+    }
+
+    fn version(&self) -> Option<&Text> {
+        Some(&self.meta.resource_version)
+    }
+}

@@ -1,0 +1,18 @@
+//! Now, by both clocks.
+
+use std::time::Instant;
+
+use endpointd_model::Timestamp;
+
+/// The monotonic clock judges how long something took; the wall clock is only written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub instant: Instant,
+    pub wall: Timestamp,
+}
+
+impl Moment {
+    pub fn now() -> Self {
+        Self { instant: Instant::now(), wall: Timestamp::now() }
+    }
+}
