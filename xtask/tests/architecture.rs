@@ -28,6 +28,9 @@ const LANES: &[(&str, &[&str])] = &[
             "prometheus",
             "serde_json",
             "tokio",
+        ],
+    ),
+    (
         "endpointd-client",
         &[
             "endpointd-model",
@@ -47,10 +50,25 @@ const LANES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "endpointd-runtime",
+        &[
+            "endpointd-client",
+            "endpointd-engine",
+            "endpointd-model",
+            "endpointd-status",
+            "thiserror",
+            "tokio",
+            "tracing",
+        ],
+    ),
+    (
         "endpointd",
         &[
+            "endpointd-client",
+            "endpointd-engine",
             "endpointd-model",
             "endpointd-plan",
+            "endpointd-runtime",
             "endpointd-wire",
             "clap",
             "comfy-table",
@@ -58,6 +76,10 @@ const LANES: &[(&str, &[&str])] = &[
             "serde",
             "serde_json",
             "thiserror",
+            "tikv-jemallocator",
+            "tokio",
+            "tracing",
+            "tracing-subscriber",
         ],
     ),
 ];

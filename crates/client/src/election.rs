@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use endpointd_model::Key;
 
-pub use candidate::Candidate;
+pub use candidate::{Candidate, Term};
 pub use lease::{Lease, LeaseRefusal, Record};
 pub use machine::{Election, Step};
 

@@ -7,9 +7,8 @@ use clap::{Args, ValueEnum};
 use endpointd_model::{Controller, Key};
 use endpointd_plan::Settings;
 
+use crate::choices::{self, ENDPOINTS_MAX, number};
 use crate::refusal::Refusal;
-
-const ENDPOINTS_MAX: usize = 1000; // The API server refuses larger slices.
 
 /// Show what would be written for the objects in files
 #[derive(Args)]
@@ -90,69 +89,25 @@ impl Request {
         let Flags { files: _, output: _, services, controllers, .. } = flags;
         let defaults = Settings::default();
         let settings = Settings {
-            endpoints_per_slice_max: limit(
+            endpoints_per_slice_max: number(
                 "max-endpoints-per-slice",
                 &flags.max_endpoints_per_slice,
+                ENDPOINTS_MAX,
                 defaults.endpoints_per_slice_max,
             )?,
-            mirrored_per_subset_max: limit(
+            mirrored_per_subset_max: number(
                 "mirroring-max-endpoints-per-subset",
                 &flags.mirroring_max_endpoints_per_subset,
+                ENDPOINTS_MAX,
                 defaults.mirrored_per_subset_max,
             )?,
         };
-        Ok(Self { controllers: chosen(controllers)?, choice: choice(services)?, settings })
+        Ok(Self {
+            controllers: choices::controllers(controllers)?,
+            choice: choice(services)?,
+            settings,
+        })
     }
-}
-
-fn limit(flag: &str, text: &str, default: usize) -> Result<usize, Refusal> {
-    match text.parse() {
-        Ok(limit @ 1..=ENDPOINTS_MAX) => Ok(limit),
-        Ok(_) | Err(_) => Err(Refusal::new(
-            format!("`--{flag}` must be a number from 1 to {ENDPOINTS_MAX}: `{text}`"),
-            format!("without the flag it is {default}"),
-        )),
-    }
-}
-
-/// The first word about a controller counts, and `*` speaks for those not mentioned.
-/// Upstream: `IsControllerEnabled` in k8s.io/controller-manager.
-fn chosen(words: &[String]) -> Result<BTreeSet<Controller>, Refusal> {
-    let mut has_star = false;
-    let mut said: Vec<(Controller, Verdict)> = Vec::new();
-    for word in words.iter().map(|word| word.trim()).filter(|word| !word.is_empty()) {
-        if word == "*" {
-            has_star = true;
-            continue;
-        }
-        let (name, verdict) = match word.strip_prefix('-') {
-            Some(name) => (name, Verdict::Off),
-            None => (word, Verdict::On),
-        };
-        said.push((known(name)?, verdict));
-    }
-    let is_on = |controller: &Controller| {
-        let verdict = said.iter().find(|(one, _)| one == controller);
-        verdict.map_or(has_star, |(_, verdict)| *verdict == Verdict::On)
-    };
-    Ok(Controller::ALL.into_iter().filter(is_on).collect())
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    On,
-    Off,
-}
-
-fn known(name: &str) -> Result<Controller, Refusal> {
-    let is_named = |one: &Controller| one.name() == name || one.alias() == name;
-    Controller::ALL.into_iter().find(is_named).ok_or_else(|| {
-        let names = Controller::ALL.map(|one| format!("`{}` (`{}`)", one.name(), one.alias()));
-        Refusal::new(
-            format!("`--controllers` names an unknown controller: `{name}`"),
-            format!("known are `*`, {}; a `-` before a name leaves it out", names.join(", ")),
-        )
-    })
 }
 
 fn choice(services: &[String]) -> Result<Choice, Refusal> {

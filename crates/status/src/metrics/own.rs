@@ -104,6 +104,7 @@ impl Own {
             }
             // Nothing arrived, so there is no latency to tell; the next sync of the key has it.
             SyncEnd::Unchanged
+            | SyncEnd::Pointless
             | SyncEnd::Stale
             | SyncEnd::Throttled
             | SyncEnd::Failed(_)

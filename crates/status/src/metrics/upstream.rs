@@ -122,7 +122,7 @@ impl Upstream {
             self.syncs.with_label_values(&[result]).inc();
         }
         match synced.end {
-            SyncEnd::Unchanged | SyncEnd::Written => {
+            SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => {
                 let n_changed = synced.n_creates + synced.n_updates + synced.n_deletes;
                 let labels = hints_labels(synced.hints);
                 self.slices_changed.with_label_values(&labels).observe(n_changed as f64);
@@ -233,7 +233,7 @@ fn powers_of_two() -> Vec<f64> {
 /// Upstream: `trackSync`. A sync cut off because we stopped leading has no end there.
 fn upstream_result(end: &SyncEnd) -> Option<&'static str> {
     match end {
-        SyncEnd::Unchanged | SyncEnd::Written => Some("success"),
+        SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => Some("success"),
         SyncEnd::Stale => Some("stale"),
         SyncEnd::Throttled | SyncEnd::Failed(_) => Some("error"),
         SyncEnd::Abandoned => None,

@@ -1,0 +1,180 @@
+//! From flags as typed to options that are known to be good.
+
+use std::fs;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use endpointd_client::ConnectOptions;
+use endpointd_client::election::ElectionOptions;
+use endpointd_engine::{ControllerSettings, Settings};
+use endpointd_model::{Controller, Key};
+use endpointd_runtime::Options;
+
+use super::duration::parse_duration;
+use super::flags::{ElectionFlags, Flags, WorkFlags};
+use crate::choices::{self, ENDPOINTS_MAX, number};
+use crate::refusal::Refusal;
+
+/// As kube-controller-manager bounds the two slice controllers.
+const SYNCS_MAX: usize = 50;
+/// kube-controller-manager sets no bound here; more than this only waits.
+const ENDPOINT_SYNCS_MAX: usize = 1000;
+const SYNCS_DEFAULT: usize = 5;
+/// Where a pod finds the name of its namespace.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, Refusal> {
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(Options {
+        connect: ConnectOptions {
+            kubeconfig: flags.kubeconfig.clone(),
+            context: flags.context.clone(),
+            server: flags.server.clone(),
+            qps: flags.kube_api_qps.as_deref().map(qps).transpose()?,
+            burst: flags.kube_api_burst.as_deref().map(burst).transpose()?,
+            user_agent: format!("endpointd/{version}"),
+        },
+        settings: settings(flags, seed)?,
+        election: election(&flags.election, seed)?,
+        status: address(&flags.metrics_bind_address)?,
+        version: version.into(),
+    })
+}
+
+fn settings(flags: &Flags, seed: u64) -> Result<Settings, Refusal> {
+    let chosen = choices::controllers(&flags.controllers)?;
+    if chosen.is_empty() {
+        return Err(Refusal::new(
+            format!("`--controllers` leaves nothing to run: `{}`", flags.controllers.join(",")),
+            "without the flag all three run",
+        ));
+    }
+    let work = &flags.work;
+    let controllers = Controller::ALL.into_iter().filter(|one| chosen.contains(one));
+    let plan = endpointd_plan::Settings {
+        endpoints_per_slice_max: number(
+            "max-endpoints-per-slice",
+            &work.max_endpoints_per_slice,
+            ENDPOINTS_MAX,
+            endpointd_plan::Settings::default().endpoints_per_slice_max,
+        )?,
+        mirrored_per_subset_max: number(
+            "mirroring-max-endpoints-per-subset",
+            &work.mirroring_max_endpoints_per_subset,
+            ENDPOINTS_MAX,
+            endpointd_plan::Settings::default().mirrored_per_subset_max,
+        )?,
+    };
+    let controllers = controllers.map(|one| controller_settings(one, work));
+    Ok(Settings { plan, controllers: controllers.collect::<Result<_, _>>()?, seed })
+}
+
+fn controller_settings(
+    controller: Controller,
+    work: &WorkFlags,
+) -> Result<ControllerSettings, Refusal> {
+    let (syncs_flag, syncs, most, period_flag, period) = match controller {
+        Controller::Slices => (
+            "concurrent-service-endpoint-syncs",
+            &work.concurrent_service_endpoint_syncs,
+            SYNCS_MAX,
+            "endpointslice-updates-batch-period",
+            &work.endpointslice_updates_batch_period,
+        ),
+        Controller::Endpoints => (
+            "concurrent-endpoint-syncs",
+            &work.concurrent_endpoint_syncs,
+            ENDPOINT_SYNCS_MAX,
+            "endpoint-updates-batch-period",
+            &work.endpoint_updates_batch_period,
+        ),
+        Controller::Mirror => (
+            "mirroring-concurrent-service-endpoint-syncs",
+            &work.mirroring_concurrent_service_endpoint_syncs,
+            SYNCS_MAX,
+            "mirroring-endpointslice-updates-batch-period",
+            &work.mirroring_endpointslice_updates_batch_period,
+        ),
+    };
+    Ok(ControllerSettings {
+        controller,
+        syncs_max: number(syncs_flag, syncs, most, SYNCS_DEFAULT)?,
+        batch_period: time(period_flag, period)?,
+    })
+}
+
+fn election(flags: &ElectionFlags, seed: u64) -> Result<Option<ElectionOptions>, Refusal> {
+    if !flags.leader_elect {
+        return Ok(None);
+    }
+    let own_namespace =
+        || fs::read_to_string(POD_NAMESPACE).ok().map(|text| text.trim().to_owned());
+    let namespace = flags.leader_elect_resource_namespace.clone().or_else(own_namespace);
+    let namespace = namespace.unwrap_or_else(|| "kube-system".to_owned());
+    let options = ElectionOptions {
+        lease: Key::new(namespace, flags.leader_elect_resource_name.as_str()),
+        identity: identity(seed),
+        lease_duration: time("leader-elect-lease-duration", &flags.leader_elect_lease_duration)?,
+        renew_deadline: time("leader-elect-renew-deadline", &flags.leader_elect_renew_deadline)?,
+        retry_period: time("leader-elect-retry-period", &flags.leader_elect_retry_period)?,
+        release_on_exit: true,
+    };
+    options.check().map_err(|bad| {
+        Refusal::new(
+            bad.to_string(),
+            "the defaults are 15s, 10s, and 2s, as in kube-controller-manager",
+        )
+    })?;
+    Ok(Some(options))
+}
+
+/// Host and chance, as upstream: two processes on one host are two candidates.
+fn identity(seed: u64) -> String {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim();
+    let host = if host.is_empty() { "endpointd" } else { host };
+    format!("{host}_{seed:016x}")
+}
+
+fn address(text: &str) -> Result<Option<SocketAddr>, Refusal> {
+    if text.is_empty() || text == "0" {
+        return Ok(None);
+    }
+    let refusal = || {
+        Refusal::new(
+            format!("`--metrics-bind-address` is no address and port: `{text}`"),
+            "for example `127.0.0.1:10257`, `:10257` for all interfaces, or `0` for nowhere",
+        )
+    };
+    let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
+    let mut addresses = full.to_socket_addrs().map_err(|_| refusal())?;
+    addresses.next().map(Some).ok_or_else(refusal)
+}
+
+fn time(flag: &str, text: &str) -> Result<Duration, Refusal> {
+    parse_duration(text).ok_or_else(|| {
+        Refusal::new(
+            format!("`--{flag}` must be a time: `{text}`"),
+            "a number with `ms`, `s`, `m`, or `h`, as in `500ms` or `1m30s`",
+        )
+    })
+}
+
+fn qps(text: &str) -> Result<f32, Refusal> {
+    match text.parse() {
+        Ok(qps) if f32::is_finite(qps) && qps > 0.0 => Ok(qps),
+        Ok(_) | Err(_) => Err(Refusal::new(
+            format!("`--kube-api-qps` must be a number above 0: `{text}`"),
+            "without the flag only the API server sets a limit",
+        )),
+    }
+}
+
+fn burst(text: &str) -> Result<u32, Refusal> {
+    text.parse().ok().filter(|burst| *burst > 0).ok_or_else(|| {
+        Refusal::new(
+            format!("`--kube-api-burst` must be a number above 0: `{text}`"),
+            "it counts only together with `--kube-api-qps`",
+        )
+    })
+}

@@ -1,0 +1,218 @@
+//! The loop that drives the engine: whatever happens goes in, whatever it asks for is done.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use endpointd_client::recorder::Recorder;
+use endpointd_client::{Client, RequestCount, RequestKind};
+use endpointd_engine::{Effect, Engine, Input, Moment};
+use endpointd_model::{Kind, News};
+use endpointd_status::{Board, Leadership, Metrics};
+use std::collections::BTreeMap;
+
+use crate::errands::Errands;
+use crate::feeds::Feeds;
+use crate::journal::Journal;
+use crate::office::{Office, Turn};
+
+/// How often a busy engine is pictured, and how often an idle one.
+const REPORT_BUSY: Duration = Duration::from_secs(1);
+const REPORT_IDLE: Duration = Duration::from_secs(10);
+/// What is in flight at the end gets this long.
+const FINISH_MAX: Duration = Duration::from_secs(10);
+/// Effects carried out before looking at what has arrived meanwhile: a long start-up must not make
+/// a fresh change wait.
+const EFFECTS_MAX: usize = 256;
+
+pub struct Drive {
+    pub engine: Engine,
+    pub feeds: Feeds,
+    pub errands: Errands,
+    pub recorder: Recorder,
+    pub board: Board,
+    pub metrics: Metrics,
+    pub client: Client,
+    pub log: Log,
+}
+
+/// What is remembered from one picture to the next.
+pub struct Log {
+    journal: Journal,
+    started: Instant,
+    reported: Instant,
+    is_changed: bool,
+    requests: BTreeMap<RequestKind, RequestCount>,
+    n_notices: (u64, u64),
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self {
+            journal: Journal::default(),
+            started: now,
+            reported: now,
+            is_changed: true,
+            requests: BTreeMap::new(),
+            n_notices: (0, 0),
+        }
+    }
+}
+
+impl Drive {
+    /// Runs until `shutdown` resolves, then until nothing is in flight any more.
+    pub async fn until(&mut self, office: &mut Office, shutdown: impl Future<Output = ()>) {
+        let mut shutdown = pin!(shutdown);
+        if office.first_turn() == Some(Turn::Lead) {
+            self.turn(Turn::Lead, None);
+        }
+        let (mut news, mut answers) = (Vec::new(), Vec::new());
+        loop {
+            let has_more = self.perform();
+            self.picture(REPORT_BUSY);
+            if has_more {
+                // Let what has arrived in, without waiting for it.
+                tokio::task::yield_now().await;
+            }
+            let wait = if has_more { Duration::ZERO } else { self.wait() };
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                (turn, leadership) = office.next_turn() => {
+                    self.turn(turn, Some(leadership));
+                    office.stand_again().await;
+                }
+                () = self.errands.receive(&mut answers) => self.hear_all(answers.drain(..)),
+                () = self.feeds.receive(&mut news) => {
+                    self.hear_all(news.drain(..).map(|(kind, news)| Input::News(kind, news)));
+                }
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+        self.finish().await;
+    }
+
+    /// Nothing new is begun; answers still count, so that the log tells the truth.
+    async fn finish(&mut self) {
+        tracing::info!("stopping: finishing what is in flight");
+        let now = self.now();
+        self.engine.handle(Input::Follow, now);
+        let deadline = tokio::time::Instant::now() + FINISH_MAX;
+        let mut answers = Vec::new();
+        self.perform();
+        while !self.engine.is_idle() {
+            let received = self.errands.receive(&mut answers);
+            if tokio::time::timeout_at(deadline, received).await.is_err() {
+                tracing::warn!("some writes were not answered in time");
+                break;
+            }
+            self.hear_all(answers.drain(..));
+            self.perform();
+        }
+        self.picture(Duration::ZERO);
+    }
+
+    fn hear_all(&mut self, inputs: impl Iterator<Item = Input>) {
+        let now = self.now();
+        for input in inputs {
+            // Bookmarks change nothing that people look at.
+            let is_bookmark = matches!(&input, Input::News(_, News::Passed(_)));
+            self.log.is_changed |= !is_bookmark;
+            self.engine.handle(input, now);
+        }
+    }
+
+    fn turn(&mut self, turn: Turn, leadership: Option<Leadership>) {
+        let now = self.now();
+        self.log.is_changed = true;
+        self.engine.handle(
+            match turn {
+                Turn::Lead => Input::Lead,
+                Turn::Follow => Input::Follow,
+            },
+            now,
+        );
+        if let Some(leadership) = leadership {
+            if let Some(lease) = leadership.lease() {
+                self.metrics.leading(lease, leadership.is_leading());
+            }
+            self.board.lead(leadership);
+        }
+    }
+
+    /// Does what the engine asks for. Says whether it may have more.
+    fn perform(&mut self) -> bool {
+        for _ in 0..EFFECTS_MAX {
+            let now = self.now();
+            let Some(effect) = self.engine.next(now) else { return false };
+            match effect {
+                Effect::Send { ticket, controller, write } => {
+                    self.errands.send(ticket, controller, write);
+                }
+                Effect::Look { ticket, lookup } => self.errands.look(ticket, lookup),
+                Effect::Relist(kind) => self.relist(kind),
+                Effect::Notify { controller, key, uid, notice } => {
+                    self.recorder.record(controller, key, uid, notice);
+                }
+                Effect::Synced(synced) => {
+                    self.log.is_changed = true;
+                    self.metrics.synced(&synced);
+                    self.log.journal.synced(&synced);
+                }
+            }
+        }
+        true
+    }
+
+    fn relist(&mut self, kind: Kind) {
+        tracing::warn!(kind = kind.as_str(), "the picture was older than what was known before");
+        self.feeds.relist(kind);
+    }
+
+    /// Until the engine wants to go on by itself, or a picture is due.
+    fn wait(&self) -> Duration {
+        let period = if self.log.is_changed { REPORT_BUSY } else { REPORT_IDLE };
+        let report = period.saturating_sub(self.log.reported.elapsed());
+        let due = self.engine.wake_at().map(|due| due.since(self.now()));
+        due.map_or(report, |due| due.min(report)).max(Duration::from_millis(1))
+    }
+
+    /// Posts a picture of the engine if the last one is old enough to be wrong.
+    fn picture(&mut self, busy: Duration) {
+        self.board.beat();
+        let age = self.log.reported.elapsed();
+        if age < busy || (!self.log.is_changed && age < REPORT_IDLE) {
+            return;
+        }
+        self.log.reported = Instant::now();
+        self.log.is_changed = false;
+        let report = self.engine.report(self.now());
+        self.log.journal.reported(&report);
+        self.board.post(report);
+        self.count_requests();
+    }
+
+    /// The client and the recorder count by themselves; metrics want what is new.
+    fn count_requests(&mut self) {
+        let counts = self.client.stats().snapshot();
+        let server = self.client.server();
+        for (kind, count) in &counts {
+            let before = self.log.requests.get(kind).map_or(0, |count| count.n_requests);
+            let code = kind.code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+            for _ in before..count.n_requests {
+                self.metrics.request(kind.method, &server, &code);
+            }
+        }
+        self.log.requests = counts;
+        let recorder = &self.recorder;
+        let now = (recorder.n_written(), recorder.n_dropped() + recorder.n_failed());
+        let (sent, dropped) = self.log.n_notices;
+        self.metrics.notices(now.0 - sent, now.1 - dropped);
+        self.log.n_notices = now;
+    }
+
+    fn now(&self) -> Moment {
+        Moment::after_start(self.log.started.elapsed())
+    }
+}
