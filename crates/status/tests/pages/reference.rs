@@ -1,4 +1,7 @@
-//! `docs/reference/metrics.md` is written by this test (`UPDATE_EXPECT=1`) and otherwise compared.
+//! `docs/reference/metrics.md` is written by a test here (`UPDATE_EXPECT=1`) and otherwise compared;
+//! what `docs/operating.md` names must be in it.
+
+use std::collections::BTreeSet;
 
 use endpointd_status::{Family, FamilyKind, Metrics};
 use expect_test::expect_file;
@@ -27,6 +30,25 @@ fn the_reference_lists_every_family() {
         table(&process)
     );
     expect_file!["../../../../docs/reference/metrics.md"].assert_eq(&page);
+}
+
+/// Prefixes that only metrics have.
+const PREFIXES: &[&str] = &["endpointd_", "endpoint_slice_", "leader_election_", "process_"];
+
+/// An alert on a name that does not exist never fires.
+#[test]
+fn the_operators_page_names_only_what_exists() {
+    let page = include_str!("../../../../docs/operating.md");
+    let metrics = Metrics::new();
+    let is_known = |name: &str| metrics.families().iter().any(|family| family.name == name);
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words = page.split(|letter: char| !is_of_name(letter));
+    let names: BTreeSet<&str> =
+        words.filter(|word| PREFIXES.iter().any(|prefix| word.starts_with(prefix))).collect();
+    for name in &names {
+        assert!(is_known(name.trim_end_matches("_bucket")), "`{name}` is nowhere");
+    }
+    assert!(names.len() > 15, "only {names:?} found");
 }
 
 fn table(families: &[&Family]) -> String {
