@@ -25,6 +25,8 @@ const LANES: &[(&str, &[&str])] = &[
             "endpointd-model",
             "endpointd-plan",
             "axum",
+            "hyper",
+            "hyper-util",
             "prometheus",
             "serde_json",
             "tokio",

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::board::Board;
+use crate::connections;
 use crate::health::{self, Check};
 use crate::json::{process_row, render_json};
 use crate::metrics::Metrics;
@@ -29,14 +30,16 @@ endpointd
 /report                  what it knows and does, as JSON; ?pretty, ?key=NAMESPACE/NAME
 ";
 
-/// Answers requests until `shutdown` resolves, then lets those under way finish.
+/// Answers requests until `shutdown` resolves, then lets those under way finish. It does not fail:
+/// a listener that cannot accept for a while is tried again.
 pub async fn serve(
     listener: TcpListener,
     board: Board,
     metrics: Metrics,
-    shutdown: impl Future<Output = ()> + Send + 'static,
+    shutdown: impl Future,
 ) -> io::Result<()> {
-    axum::serve(listener, router(board, metrics)).with_graceful_shutdown(shutdown).await
+    connections::answer(listener, router(board, metrics), shutdown).await;
+    Ok(())
 }
 
 #[derive(Clone)]

@@ -11,6 +11,7 @@ mod metrics;
 mod health;
 mod json;
 
+mod connections;
 mod http;
 
 pub use board::{About, Board, HEARTBEAT_AGE_MAX, Leadership, View};

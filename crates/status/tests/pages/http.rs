@@ -1,6 +1,7 @@
 //! The pages over a real socket.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use endpointd_status::{Board, Leadership, Metrics, serve};
 use serde_json::{Value, json};
@@ -98,6 +99,45 @@ async fn what_is_not_there_says_so_in_json() {
     assert_eq!((status, &value["error"]), (404, &json!("no such page: /nowhere")));
 }
 
+/// The kubelet's probes come through the same port.
+#[tokio::test]
+async fn idle_visitors_do_not_keep_others_out() {
+    let site = Site::open(board()).await;
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(TcpStream::connect(site.address).await.unwrap());
+    }
+    assert_eq!(site.get("/livez").await, (200, "ok".into()));
+    drop(idle);
+    site.close().await;
+}
+
+/// Nobody holds a place between two scrapes, whatever the visitor asks for.
+#[tokio::test]
+async fn a_connection_ends_with_its_answer() {
+    let site = Site::open(board()).await;
+    let answer = site.ask("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("connection: close\r\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn nonsense_harms_nobody() {
+    let site = Site::open(board()).await;
+    assert!(site.ask("\0\0 nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400"));
+    assert_eq!(site.get("/livez").await, (200, "ok".into()));
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_idle_visitors() {
+    let site = Site::open(board()).await;
+    let idle = TcpStream::connect(site.address).await.unwrap();
+    assert_eq!(site.get("/livez").await, (200, "ok".into()));
+    let closing = tokio::time::timeout(Duration::from_secs(10), site.close());
+    closing.await.expect("it closes");
+    drop(idle);
+}
+
 struct Site {
     board: Board,
     address: SocketAddr,
@@ -115,12 +155,17 @@ impl Site {
         Self { board, address, close, served }
     }
 
-    async fn get(&self, path: &str) -> (u16, String) {
+    /// Everything that comes back until the connection ends.
+    async fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.expect("somebody listens");
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.expect("it reads requests");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("it answers in UTF-8");
+        answer
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let answer = self.ask(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
         let status = head.split(' ').nth(1).expect("a status line").parse().expect("a number");
         (status, body.to_owned())
