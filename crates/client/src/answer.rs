@@ -4,7 +4,7 @@ use endpointd_model::{
     EndpointSlice, Endpoints, Failure, FailureKind, Found, Lookup, Node, Object, Outcome, Resource,
     Service, Write,
 };
-use endpointd_wire::{Bytes, Decoded, Encoding, Malformed, Status, decode};
+use endpointd_wire::{Decoded, Status, decode};
 
 use crate::ask::Ask;
 use crate::transport::{Answer, Silence};
@@ -103,11 +103,7 @@ fn read_object(resource: Resource, answer: &Answer) -> Result<Object, String> {
 
 fn read<T: Decoded>(answer: &Answer) -> Result<T, String> {
     let encoding = answer.encoding.ok_or("neither JSON nor protobuf")?;
-    decode_typed(encoding, &answer.body).map_err(|error| error.to_string())
-}
-
-fn decode_typed<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malformed> {
-    decode(encoding, body)
+    decode(encoding, &answer.body).map_err(|error| error.to_string())
 }
 
 fn retry_after_secs(answer: &Answer) -> u32 {
@@ -139,3 +135,6 @@ fn unreadable(ask: &Ask, reason: &str) -> Failure {
     let message = format!("{}: the answer cannot be read: {reason}", ask.words()).into();
     Failure { kind: FailureKind::Unreadable, message }
 }
+
+#[cfg(test)]
+mod tests;

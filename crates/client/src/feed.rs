@@ -9,7 +9,7 @@ mod pause;
 mod stream;
 mod watched;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use endpointd_model::{EndpointSlice, Endpoints, Service};
 use endpointd_model::{Failure, FailureKind, Kind, News, Node, Pod, Sight, Text, Version};
@@ -25,6 +25,8 @@ use watched::Watched;
 
 /// A watch that lived this long was worth having: it is opened again without delay.
 const WORTHWHILE: Duration = Duration::from_secs(5);
+/// So many that did not are an outage, even if the server answers each time.
+const SHORT_LIVES_MAX: u32 = 4;
 /// No refusal says more than this.
 const REFUSAL_BYTES_MAX: usize = 1 << 20;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -105,6 +107,11 @@ impl Feed {
                 if lived >= WORTHWHILE {
                     self.pause.reset();
                     return Ok(self.pause.jitter());
+                }
+                if self.pause.n_failures() >= SHORT_LIVES_MAX {
+                    let message = format!("watch {kind}: ends as soon as it begins: {reason}");
+                    let kind = FailureKind::Unreachable;
+                    self.lose::<T>(Failure { kind, message: message.into() }).await?;
                 }
                 Ok(self.pause.next())
             }
@@ -206,8 +213,4 @@ fn unreadable(ask: &Ask, reason: &str) -> Ended {
     let message = format!("{}: the answer cannot be read: {reason}", ask.words()).into();
     let failure = Failure { kind: FailureKind::Unreadable, message };
     Ended::Failed { failure, after: Duration::ZERO }
-}
-
-fn lived_since(opened: Instant) -> Duration {
-    opened.elapsed()
 }

@@ -20,6 +20,8 @@ use crate::stats::RequestStats;
 
 /// Credentials that were refused are read again at most this often.
 const RENEWAL_MIN: Duration = Duration::from_secs(10);
+/// A credential plugin that takes longer holds up everyone who was refused.
+const RENEWAL_MAX: Duration = Duration::from_secs(20);
 
 /// A complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,15 +154,19 @@ impl Transport {
             return None;
         }
         line.renewed = Instant::now();
-        match prepare(&self.options).await {
+        let prepared = tokio::time::timeout(RENEWAL_MAX, prepare(&self.options)).await;
+        let prepared = prepared.unwrap_or_else(|_| {
+            Err(ConnectError::Unusable { reason: "the credentials take too long".to_owned() })
+        });
+        match prepared {
             Ok((client, _)) => {
                 line.generation += 1;
                 line.client = client.clone();
-                tracing::info!("credentials were refused: read again");
+                tracing::debug!("credentials were refused: read again");
                 Some(client)
             }
             Err(error) => {
-                tracing::warn!(%error, "credentials were refused, and cannot be read again");
+                tracing::debug!(%error, "credentials were refused, and cannot be read again");
                 None
             }
         }

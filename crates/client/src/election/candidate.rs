@@ -7,11 +7,14 @@ use endpointd_model::{Failure, FailureKind};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::lease::LeaseRefusal;
+use super::lease::{Lease, LeaseRefusal};
 use super::machine::{Election, Step};
 use super::{BadElection, ElectionOptions, JITTER_MAX, Standing};
 use crate::client::Client;
 use crate::moment::Moment;
+
+/// Only an answer that was lost can make a second try to hand it back necessary.
+const RELEASES_MAX: u32 = 3;
 
 /// Tries to lead until it has lost or is told to stop. Dropping it stops without a word: the lease
 /// then runs out by itself.
@@ -38,7 +41,8 @@ impl Candidate {
         let (standing_sender, standing) = watch::channel(election.standing().clone());
         let (until_sender, leading_until) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
-        let campaign = Campaign { client, options, election, standing_sender, until_sender };
+        let campaign =
+            Campaign { client, options, election, standing_sender, until_sender, trouble: None };
         let task = AbortOnDrop(tokio::spawn(campaign.run(stopped)));
         Ok(Self { standing, leading_until, stop, task })
     }
@@ -83,6 +87,8 @@ struct Campaign {
     election: Election,
     standing_sender: watch::Sender<Standing>,
     until_sender: watch::Sender<Option<Instant>>,
+    /// What keeps us from the lease, as last logged.
+    trouble: Option<FailureKind>,
 }
 
 impl Campaign {
@@ -94,53 +100,69 @@ impl Campaign {
             if step == Step::Stop {
                 return;
             }
-            let wait = self.wait_of(&step);
+            let limit = self.limit_of(&step);
             tokio::select! {
-                // Dropped alone, without a word, the candidate stops us by ending the task.
+                // A candidate that is dropped ends the task instead.
                 _ = &mut stopped => {
                     self.release().await;
                     return;
                 }
-                () = Self::perform(&self.client, &self.options, &mut self.election, step, wait) => {}
+                () = self.perform(step, limit) => {}
             }
         }
     }
 
-    async fn perform(
-        client: &Client,
-        options: &ElectionOptions,
-        election: &mut Election,
-        step: Step,
-        wait: Duration,
-    ) {
+    async fn perform(&mut self, step: Step, limit: Duration) {
         let sent = Instant::now();
         match step {
             Step::Stop => {}
-            Step::Wait(_) => tokio::time::sleep(wait).await,
+            Step::Wait(_) => tokio::time::sleep(limit).await,
             Step::Read => {
-                let answer = in_time(wait, client.read_lease(&options.lease)).await;
-                let answer = answer.unwrap_or_else(Err);
-                log_failure(answer.as_ref().err());
-                election.read(answer, Instant::now());
+                let read = in_time(limit, self.client.read_lease(&self.options.lease)).await;
+                let read = read.unwrap_or_else(Err);
+                self.log_trouble(read.as_ref().err());
+                self.election.read(read, Instant::now());
             }
             Step::Create(lease) => {
-                let answer = in_time(wait, client.create_lease(&lease)).await;
-                wrote(election, answer, sent);
+                let answer = in_time(limit, self.client.create_lease(&lease)).await;
+                self.wrote(answer, sent);
             }
             Step::Replace(lease) => {
-                let answer = in_time(wait, client.replace_lease(&lease)).await;
-                wrote(election, answer, sent);
+                let answer = in_time(limit, self.client.replace_lease(&lease)).await;
+                self.wrote(answer, sent);
             }
+        }
+    }
+
+    fn wrote(&mut self, answer: Result<Result<Lease, LeaseRefusal>, Failure>, sent: Instant) {
+        let answer = answer.unwrap_or_else(|failure| Err(LeaseRefusal::Failed(failure)));
+        match &answer {
+            Err(LeaseRefusal::Failed(failure)) => self.log_trouble(Some(failure)),
+            Ok(_) | Err(LeaseRefusal::Behind) => self.log_trouble(None),
+        }
+        self.election.wrote(answer, sent, Instant::now());
+    }
+
+    /// Once for each kind of trouble, not once for each try.
+    fn log_trouble(&mut self, failure: Option<&Failure>) {
+        let kind = failure.map(|failure| failure.kind);
+        if std::mem::replace(&mut self.trouble, kind) == kind {
+            return;
+        }
+        let lease = &self.options.lease;
+        match failure {
+            Some(failure) => tracing::warn!(%lease, reason = %failure, "cannot use the lease"),
+            None => tracing::info!(%lease, "the lease can be used again"),
         }
     }
 
     /// How long a wait lasts, or a request may take: never beyond the moment we must stop.
-    fn wait_of(&self, step: &Step) -> Duration {
+    fn limit_of(&self, step: &Step) -> Duration {
         let until = self.election.leading_until();
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let longest = match step {
             Step::Wait(wait) if left.is_none() => {
-                *wait + self.options.retry_period.mul_f32(fastrand::f32() * (JITTER_MAX - 1.0))
+                *wait + self.options.retry_period.mul_f32(fastrand::f32() * JITTER_MAX)
             }
             Step::Wait(wait) => *wait,
             Step::Read | Step::Create(_) | Step::Replace(_) | Step::Stop => {
@@ -151,16 +173,32 @@ impl Campaign {
     }
 
     async fn release(&mut self) {
-        let back = self.election.release(Moment::now());
+        let is_ours = self.election.stop(Instant::now());
         self.publish();
-        if let Some(lease) = back {
-            let released = self.client.replace_lease(&lease);
-            match in_time(self.options.renew_deadline, released).await {
-                Ok(Ok(_)) => tracing::info!(lease = %self.options.lease, "lease released"),
-                Ok(Err(reason)) => tracing::warn!(?reason, "lease not released"),
-                Err(reason) => tracing::warn!(%reason, "lease not released"),
+        if !is_ours || !self.options.release_on_exit {
+            return;
+        }
+        match in_time(self.options.renew_deadline, self.hand_back()).await {
+            Ok(Ok(())) => tracing::info!(lease = %self.options.lease, "lease released"),
+            Ok(Err(reason)) => tracing::warn!(?reason, "lease not released"),
+            Err(reason) => tracing::warn!(%reason, "lease not released"),
+        }
+    }
+
+    /// Reads the lease first: a renewal that was under way may have been stored or not.
+    async fn hand_back(&self) -> Result<(), LeaseRefusal> {
+        let mut refused = LeaseRefusal::Behind;
+        for _ in 0..RELEASES_MAX {
+            let read = self.client.read_lease(&self.options.lease).await;
+            let Some(lease) = read.map_err(LeaseRefusal::Failed)? else { return Ok(()) };
+            let Some(back) = self.election.released(&lease, Moment::now()) else { return Ok(()) };
+            match self.client.replace_lease(&back).await {
+                Ok(_) => return Ok(()),
+                Err(LeaseRefusal::Behind) => refused = LeaseRefusal::Behind,
+                Err(failed) => return Err(failed),
             }
         }
+        Err(refused)
     }
 
     fn publish(&self) {
@@ -179,30 +217,11 @@ impl Campaign {
     }
 }
 
-fn wrote(
-    election: &mut Election,
-    answer: Result<Result<super::Lease, LeaseRefusal>, Failure>,
-    sent: Instant,
-) {
-    let answer = answer.unwrap_or_else(|failure| Err(LeaseRefusal::Failed(failure)));
-    match &answer {
-        Err(LeaseRefusal::Failed(failure)) => log_failure(Some(failure)),
-        Ok(_) | Err(LeaseRefusal::Behind) => {}
-    }
-    election.wrote(answer, sent, Instant::now());
-}
-
 async fn in_time<T>(limit: Duration, request: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::time::timeout(limit, request).await.map_err(|_| Failure {
         kind: FailureKind::Unreachable,
         message: format!("the lease: no answer within {limit:?}").into(),
     })
-}
-
-fn log_failure(failure: Option<&Failure>) {
-    if let Some(failure) = failure {
-        tracing::warn!(reason = %failure, "cannot use the lease");
-    }
 }
 
 fn log_standing(options: &ElectionOptions, standing: &Standing) {

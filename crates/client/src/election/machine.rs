@@ -126,12 +126,16 @@ impl Election {
         }
     }
 
-    /// What hands the lease back, if we lead and may. Upstream: `release`.
-    pub fn release(&mut self, now: Moment) -> Option<Lease> {
-        let is_leading = self.leading_until().is_some_and(|until| until > now.instant);
+    /// Leads no more. Whether the lease is still ours to hand back.
+    pub fn stop(&mut self, now: Instant) -> bool {
+        let is_leading = self.leading_until().is_some_and(|until| until > now);
         self.standing = Standing::Lost;
-        let Known::At(lease) = &self.lease else { return None };
-        if !is_leading || !self.options.release_on_exit {
+        is_leading
+    }
+
+    /// What hands the lease back, if it is ours. Upstream: `release`.
+    pub fn released(&self, lease: &Lease, now: Moment) -> Option<Lease> {
+        if lease.record.holder != self.options.identity {
             return None;
         }
         let record = Record {
@@ -205,3 +209,6 @@ impl Election {
         Some(until.saturating_duration_since(now))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,6 +20,10 @@ impl Pause {
         longest.mul_f32(0.5 + fastrand::f32() / 2.0)
     }
 
+    pub(super) fn n_failures(&self) -> u32 {
+        self.n_failures
+    }
+
     pub(super) fn reset(&mut self) {
         self.n_failures = 0;
     }

@@ -10,7 +10,7 @@ use kube::client::Body;
 
 use super::watched::Watched;
 use super::{
-    Ended, Feed, REFUSAL_BYTES_MAX, REFUSAL_TIMEOUT, ReceiverGone, is_outdated, lived_since,
+    Ended, Feed, REFUSAL_BYTES_MAX, REFUSAL_TIMEOUT, ReceiverGone, WORTHWHILE, is_outdated,
     refused, unreadable,
 };
 use crate::ask::{Ask, Start};
@@ -59,8 +59,13 @@ impl Feed {
             return Ok(unreadable(&ask, "neither JSON nor protobuf"));
         };
         self.begin::<T>(start).await?;
+        let opened = Instant::now();
         let stream = Stream::new(self.client.clone(), ask, response, encoding);
-        self.tell_all::<T>(stream).await
+        let ended = self.tell_all::<T>(stream).await?;
+        if opened.elapsed() >= WORTHWHILE {
+            self.pause.reset();
+        }
+        Ok(ended)
     }
 
     async fn tell_all<T: Watched>(&mut self, mut stream: Stream) -> Result<Ended, ReceiverGone> {
@@ -154,7 +159,7 @@ impl Stream {
     }
 
     fn ended(&self, cut: Cut) -> Ended {
-        let lived = lived_since(self.opened);
+        let lived = self.opened.elapsed();
         match cut {
             Cut::Closed => Ended::Over { lived, reason: "closed".to_owned() },
             Cut::Broken(reason) => Ended::Over { lived, reason },
