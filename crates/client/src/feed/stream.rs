@@ -114,13 +114,18 @@ impl Feed {
     }
 }
 
-/// Whether a frame that could not be read as a whole begins like a deletion.
+/// Whether a frame that could not be read as a whole is a deletion.
 fn is_deletion(encoding: Encoding, frame: &Bytes) -> bool {
-    let begin: &[u8] = match encoding {
-        Encoding::Json => br#"{"type":"DELETED""#,
-        Encoding::Protobuf => b"\x0a\x07DELETED",
-    };
-    frame.starts_with(begin)
+    #[derive(serde::Deserialize)]
+    struct TypeOnly {
+        r#type: String,
+    }
+    match encoding {
+        Encoding::Json => serde_json::from_slice(frame)
+            .is_ok_and(|TypeOnly { r#type }: TypeOnly| r#type == "DELETED"),
+        // The type is the first field, and field order is fixed.
+        Encoding::Protobuf => frame.starts_with(b"\x0a\x07DELETED"),
+    }
 }
 
 struct Stream {

@@ -1,0 +1,64 @@
+//! Events as the API server stores them.
+
+use std::time::{Duration, Instant};
+
+use endpointd_client::recorder::Recorder;
+use endpointd_control_plane::Cluster;
+use endpointd_model::{Controller, Key, Notice, NoticeReason, Regarding, Uid};
+
+use crate::connect;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notice_becomes_an_event_and_its_repetition_a_count() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let namespace = cluster.namespace("events").unwrap();
+    let recorder = Recorder::start(connect(cluster.kubeconfig()).await);
+    let notice = Notice {
+        reason: NoticeReason::FailedToUpdateEndpointSlices,
+        message: "Error updating".to_owned(),
+        regarding: Regarding::Service,
+    };
+    for _ in 0..3 {
+        let key = Key::new(&*namespace, "web");
+        recorder.record(Controller::Slices, key, Uid::from("some-uid"), notice.clone());
+    }
+    let started = Instant::now();
+    while recorder.n_written() + recorder.n_failed() < 3 {
+        assert!(started.elapsed() < Duration::from_secs(30), "Events are not written");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!((recorder.n_failed(), recorder.n_dropped()), (0, 0));
+
+    let list = cluster.api().get(&format!("/api/v1/namespaces/{namespace}/events")).unwrap();
+    let [event] = list["items"].as_array().unwrap().as_slice() else { panic!("{list:#}") };
+    assert_eq!(event["count"], 3);
+    assert_eq!(event["type"], "Warning");
+    assert_eq!(event["reason"], "FailedToUpdateEndpointSlices");
+    assert_eq!(event["message"], "Error updating");
+    assert_eq!(event["source"]["component"], "endpoint-slice-controller");
+    assert_eq!(event["reportingComponent"], "endpoint-slice-controller");
+    let involved = &event["involvedObject"];
+    assert_eq!(involved["kind"], "Service");
+    assert_eq!(involved["name"], "web");
+    assert_eq!(involved["uid"], "some-uid");
+    assert_eq!(involved["apiVersion"], "v1");
+    let name = event["metadata"]["name"].as_str().unwrap();
+    assert!(name.strip_prefix("web.").is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_is_gone_fails_an_event_and_nothing_else() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let recorder = Recorder::start(connect(cluster.kubeconfig()).await);
+    let notice = Notice {
+        reason: NoticeReason::InvalidIPAddress,
+        message: "x".to_owned(),
+        regarding: Regarding::Endpoints,
+    };
+    recorder.record(Controller::Mirror, Key::new("nowhere", "web"), Uid::default(), notice);
+    let started = Instant::now();
+    while recorder.n_failed() == 0 {
+        assert!(started.elapsed() < Duration::from_secs(30));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

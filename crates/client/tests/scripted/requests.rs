@@ -1,0 +1,136 @@
+//! Writes and live reads whose answers are late, lost, or strange.
+
+use endpointd_client::{Client, ConnectOptions};
+use endpointd_model::{
+    Endpoints, FailureKind, Found, Key, Lookup, Meta, Object, Outcome, Resource, Target, Uid, Write,
+};
+use endpointd_wire::{Encoding, encode, to_json_value};
+
+use crate::server::{End, Reply, Server, status, watch, whole};
+
+fn endpoints() -> Object {
+    let meta = Meta {
+        namespace: "shop".into(),
+        name: "web".into(),
+        uid: Uid::from("u"),
+        resource_version: "7".into(),
+        ..Default::default()
+    };
+    Object::Endpoints(Endpoints { meta, subsets: Vec::new() })
+}
+
+fn stored() -> Reply {
+    whole(201, &to_json_value(&endpoints()))
+}
+
+#[tokio::test]
+async fn a_write_that_the_server_hung_up_on_may_have_happened_and_is_not_sent_again() {
+    let server = Server::start(|_, _| Reply::HangUp).await;
+    let client = server.client().await;
+    for write in [Write::Create(endpoints()), Write::Update(endpoints())] {
+        let outcome = client.send(&write).await;
+        let Outcome::Unknown(failure) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(failure.kind, FailureKind::Unreachable);
+    }
+    assert_eq!(server.requests().len(), 2, "one request a write");
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_may_have_happened() {
+    let body = String::from_utf8(encode(Encoding::Json, &endpoints())).unwrap();
+    let server = Server::start(move |_, _| watch(vec![body[..20].to_owned()], End::Cut)).await;
+    let outcome = server.client().await.send(&Write::Create(endpoints())).await;
+    let Outcome::Unknown(failure) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(failure.kind, FailureKind::Unreachable);
+    assert!(failure.message.contains("broke off"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_has_not_done_it() {
+    let holder = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}", holder.local_addr().unwrap());
+    drop(holder);
+    let options = ConnectOptions {
+        kubeconfig: Some("/dev/null".into()),
+        server: Some(server),
+        user_agent: "test".to_owned(),
+        ..Default::default()
+    };
+    let client = Client::connect(options).await.unwrap();
+    let outcome = client.send(&Write::Create(endpoints())).await;
+    let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(failure.kind, FailureKind::Unreachable);
+    assert!(failure.message.starts_with("create endpoints shop/web: "), "{failure}");
+    let found = client.look(&Lookup::Object(Resource::Endpoints, Key::new("shop", "web"))).await;
+    assert!(matches!(found, Found::Failed(_)), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_server_without_protobuf_gets_json_from_then_on() {
+    let server = Server::start(|_, request| {
+        if request.content_type == "application/json" {
+            stored()
+        } else {
+            status(415, "UnsupportedMediaType", "no protobuf here")
+        }
+    })
+    .await;
+    let client = server.client().await;
+    for _ in 0..2 {
+        let outcome = client.send(&Write::Create(endpoints())).await;
+        assert_eq!(outcome, Outcome::Stored(Box::new(endpoints())));
+    }
+    let types: Vec<String> = server.requests().into_iter().map(|one| one.content_type).collect();
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    assert_eq!(types, [protobuf, "application/json", "application/json"]);
+}
+
+#[tokio::test]
+async fn a_write_that_takes_too_long_may_have_happened() {
+    let server =
+        Server::start(|_, _| crate::server::watch(vec!["{".to_owned()], crate::server::End::Hold))
+            .await;
+    let client = server.client().await;
+    let target = Target {
+        resource: Resource::Endpoints,
+        key: Key::new("shop", "web"),
+        uid: Uid::from("u"),
+        resource_version: "7".into(),
+    };
+    let send = tokio::spawn(async move { client.send(&Write::Delete(target)).await });
+    while server.requests().is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    tokio::time::pause();
+    let outcome = send.await.unwrap();
+    let Outcome::Unknown(failure) = outcome else { panic!("{outcome:?}") };
+    assert!(failure.message.contains("in time"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_limit_holds_writes_back() {
+    let server = Server::start(|_, _| stored()).await;
+    let options = ConnectOptions {
+        kubeconfig: Some("/dev/null".into()),
+        server: Some(server.url.clone()),
+        qps: Some(20.0),
+        burst: Some(2),
+        user_agent: "test".to_owned(),
+        ..Default::default()
+    };
+    let client = Client::connect(options).await.unwrap();
+    let started = std::time::Instant::now();
+    for _ in 0..6 {
+        client.send(&Write::Create(endpoints())).await;
+    }
+    assert!(started.elapsed() >= std::time::Duration::from_millis(190), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn no_credentials_travel_in_the_clear() {
+    let server = Server::start(|_, _| stored()).await;
+    server.client().await.send(&Write::Create(endpoints())).await;
+    assert_eq!(server.requests()[0].authorization, "");
+    assert_eq!(server.requests()[0].method, "POST");
+}

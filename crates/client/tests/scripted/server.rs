@@ -1,0 +1,198 @@
+//! An HTTP server that plays a script: the reply to each request is whatever the test answers.
+
+use std::sync::{Arc, Mutex};
+
+use endpointd_client::{Client, ConnectOptions};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    pub content_type: String,
+    pub authorization: String,
+}
+
+/// What to do about it.
+pub enum Reply {
+    /// A complete answer.
+    Whole { code: u16, headers: &'static str, body: String },
+    /// A watch: these pieces, each on its own, and then this end.
+    Stream { pieces: Vec<String>, end: End },
+    /// Reads the request and hangs up.
+    HangUp,
+}
+
+pub enum End {
+    Close,
+    /// Closes without saying that the body is complete.
+    Cut,
+    /// Says nothing more.
+    Hold,
+}
+
+pub struct Server {
+    pub url: String,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Server {
+    /// Answers each request with what `script` gives for its number and itself.
+    pub async fn start(script: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let requests = Arc::<Mutex<Vec<Request>>>::default();
+        let seen = requests.clone();
+        let script = Arc::new(move |request: &Request| {
+            let number = remember(&seen, request);
+            script(number, request)
+        });
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let script = script.clone();
+                tokio::spawn(serve(socket, move |request| script(request)));
+            }
+        });
+        Self { url, requests }
+    }
+
+    pub async fn client(&self) -> Client {
+        let options = ConnectOptions {
+            // One that is there and empty, so that the tests do not depend on the machine's.
+            kubeconfig: Some("/dev/null".into()),
+            server: Some(self.url.clone()),
+            user_agent: "endpointd-test".to_owned(),
+            ..Default::default()
+        };
+        Client::connect(options).await.expect("a URL is enough")
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().expect("scripts do not panic").clone()
+    }
+}
+
+/// The number of the request, from zero.
+fn remember(seen: &Mutex<Vec<Request>>, request: &Request) -> usize {
+    let mut seen = seen.lock().expect("scripts do not panic");
+    seen.push(request.clone());
+    seen.len() - 1
+}
+
+async fn serve(mut socket: TcpStream, script: impl Fn(&Request) -> Reply) {
+    while let Some(request) = read_request(&mut socket).await {
+        match script(&request) {
+            Reply::HangUp => return,
+            Reply::Whole { code, headers, body } => {
+                let head = format!(
+                    "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\n{headers}\
+                     content-length: {}\r\n\r\n",
+                    body.len()
+                );
+                if socket.write_all((head + &body).as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            Reply::Stream { pieces, end } => {
+                stream(&mut socket, pieces, end).await;
+                return;
+            }
+        }
+    }
+}
+
+async fn stream(socket: &mut TcpStream, pieces: Vec<String>, end: End) {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    let _ = socket.write_all(head.as_bytes()).await;
+    for piece in pieces {
+        let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+        let _ = socket.write_all(chunk.as_bytes()).await;
+        let _ = socket.flush().await;
+    }
+    match end {
+        End::Close => drop(socket.write_all(b"0\r\n\r\n").await),
+        End::Cut => {}
+        End::Hold => {
+            // Until the client hangs up.
+            let _ = socket.read(&mut [0]).await;
+        }
+    }
+}
+
+async fn read_request(socket: &mut TcpStream) -> Option<Request> {
+    let mut received = Vec::new();
+    let head_end = loop {
+        if let Some(at) = received.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        let mut piece = [0; 4096];
+        let n_bytes = socket.read(&mut piece).await.ok().filter(|&n_bytes| n_bytes > 0)?;
+        received.extend_from_slice(&piece[..n_bytes]);
+    };
+    let head = String::from_utf8_lossy(&received[..head_end]).into_owned();
+    let header = |name: &str| {
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        let mut values = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
+        values.next().map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+    };
+    let length: usize = header("content-length").parse().unwrap_or(0);
+    let mut rest = vec![0; (head_end + length).saturating_sub(received.len())];
+    socket.read_exact(&mut rest).await.ok()?;
+    let mut first = head.lines().next()?.split(' ').map(str::to_owned);
+    Some(Request {
+        method: first.next()?,
+        path: first.next()?,
+        content_type: header("content-type"),
+        authorization: header("authorization"),
+    })
+}
+
+pub fn whole(code: u16, body: &Value) -> Reply {
+    Reply::Whole { code, headers: "", body: body.to_string() }
+}
+
+pub fn status(code: u16, reason: &str, message: &str) -> Reply {
+    whole(code, &status_object(code, reason, message))
+}
+
+pub fn status_object(code: u16, reason: &str, message: &str) -> Value {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "code": code, "reason": reason, "message": message,
+    })
+}
+
+pub fn watch(pieces: Vec<String>, end: End) -> Reply {
+    Reply::Stream { pieces, end }
+}
+
+/// A line of a watch.
+pub fn line(type_: &str, object: &Value) -> String {
+    format!("{}\n", json!({"type": type_, "object": object}))
+}
+
+pub fn service(name: &str, version: u32) -> Value {
+    json!({
+        "kind": "Service", "apiVersion": "v1",
+        "metadata": {"namespace": "shop", "name": name, "resourceVersion": version.to_string()},
+    })
+}
+
+pub fn bookmark(version: u32) -> String {
+    let metadata = json!({"resourceVersion": version.to_string()});
+    line("BOOKMARK", &json!({"kind": "Service", "apiVersion": "v1", "metadata": metadata}))
+}
+
+/// The bookmark that ends a picture.
+pub fn end_of_picture(version: u32) -> String {
+    let metadata = json!({
+        "resourceVersion": version.to_string(),
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    });
+    line("BOOKMARK", &json!({"kind": "Service", "apiVersion": "v1", "metadata": metadata}))
+}
