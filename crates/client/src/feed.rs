@@ -167,7 +167,8 @@ impl Feed {
 
     async fn see<T: Watched>(&mut self, sight: Sight<T>) -> Result<(), ReceiverGone> {
         // During a picture objects come in any order: only its end is a position.
-        if let (Some(position), Some(version)) = (&mut self.position, sight.object().version()) {
+        if let Some(position) = &mut self.position {
+            let version = sight.object().version();
             position.clone_from(version);
         }
         self.tell::<T>(News::Seen(Box::new(T::change(sight)))).await

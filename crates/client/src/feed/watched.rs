@@ -8,8 +8,8 @@ pub(super) trait Watched: Decoded + Send + Sync + 'static {
 
     fn change(sight: Sight<Self>) -> Change;
 
-    /// Where a watch can go on after this object, if the model keeps it.
-    fn version(&self) -> Option<&Text>;
+    /// Where a watch can go on after this object.
+    fn version(&self) -> &Text;
 }
 
 impl Watched for Service {
@@ -19,8 +19,8 @@ impl Watched for Service {
         Change::Service(sight)
     }
 
-    fn version(&self) -> Option<&Text> {
-        Some(&self.resource_version)
+    fn version(&self) -> &Text {
+        &self.resource_version
     }
 }
 
@@ -31,8 +31,8 @@ impl Watched for Pod {
         Change::Pod(sight)
     }
 
-    fn version(&self) -> Option<&Text> {
-        Some(&self.resource_version)
+    fn version(&self) -> &Text {
+        &self.resource_version
     }
 }
 
@@ -43,9 +43,8 @@ impl Watched for Node {
         Change::Node(sight)
     }
 
-    /// The model keeps none: the watch goes on from the last bookmark and tells some things twice.
-    fn version(&self) -> Option<&Text> {
-        None
+    fn version(&self) -> &Text {
+        &self.resource_version
     }
 }
 
@@ -56,8 +55,8 @@ impl Watched for Endpoints {
         Change::Endpoints(sight)
     }
 
-    fn version(&self) -> Option<&Text> {
-        Some(&self.meta.resource_version)
+    fn version(&self) -> &Text {
+        &self.meta.resource_version
     }
 }
 
@@ -68,7 +67,7 @@ impl Watched for EndpointSlice {
         Change::Slice(sight)
     }
 
-    fn version(&self) -> Option<&Text> {
-        Some(&self.meta.resource_version)
+    fn version(&self) -> &Text {
+        &self.meta.resource_version
     }
 }
