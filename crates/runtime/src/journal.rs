@@ -11,7 +11,6 @@ const FAILING_MAX: usize = 1000;
 #[derive(Default)]
 pub struct Journal {
     failing: BTreeMap<(Controller, Key), Text>,
-    listed: Vec<Kind>,
     is_ready: bool,
     is_braked: bool,
     unreadable: BTreeMap<(Kind, Key), Text>,
@@ -51,11 +50,6 @@ impl Journal {
     /// The state of the whole.
     pub fn reported(&mut self, report: &Report) {
         for kind in &report.kinds {
-            if kind.is_listed && !self.listed.contains(&kind.kind) {
-                self.listed.push(kind.kind);
-                let n = kind.n_objects;
-                tracing::info!(kind = kind.kind.as_str(), n, "picture complete");
-            }
             for (key, reason) in &kind.unreadable {
                 let at = (kind.kind, key.clone());
                 if self.unreadable.get(&at) != Some(reason) {
