@@ -1,10 +1,8 @@
 //! `endpointd plan` as people run it: the real binary, small files, what it prints and how it ends.
 
-mod run;
-
+use crate::run::objects::{ENDPOINTS, FAILED_POD, LOST_POD, NODE, OLD_SLICE, POD, SERVICE};
+use crate::run::{self, Ran, plan, plan_stdin};
 use expect_test::expect_file;
-use run::objects::{ENDPOINTS, FAILED_POD, LOST_POD, NODE, OLD_SLICE, POD, SERVICE};
-use run::{Ran, plan, plan_stdin};
 use serde_json::{Value, json};
 
 fn stream(documents: &[&str]) -> String {

@@ -1,0 +1,80 @@
+//! `endpointd run` as people start it: what it refuses, and how it waits for a server and ends.
+//! What it does on a cluster is tested in `e2e`.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::run::Ran;
+
+fn daemon(args: &[&str]) -> Ran {
+    crate::run::run(&[], &[&["run"], args].concat(), b"")
+}
+
+#[test]
+fn a_wrong_value_is_refused_in_one_sentence() {
+    for (args, error, hint) in [
+        (&["--max-endpoints-per-slice=0"][..], "from 1 to 1000: `0`", "it is 100"),
+        (&["--concurrent-service-endpoint-syncs=51"], "from 1 to 50: `51`", "it is 5"),
+        (&["--concurrent-endpoint-syncs=none"], "must be a number", "it is 5"),
+        (&["--endpointslice-updates-batch-period=5"], "must be a time: `5`", "`500ms`"),
+        (&["--endpoint-updates-batch-period=-1s"], "must be a time", "`1m30s`"),
+        (&["--kube-api-qps=0"], "above 0: `0`", "only the API server"),
+        (&["--kube-api-burst=-3"], "above 0: `-3`", "--kube-api-qps"),
+        (&["--metrics-bind-address=nowhere"], "no address and port: `nowhere`", "`0`"),
+        (&["--controllers=gardener"], "unknown controller: `gardener`", "known are"),
+        (&["--controllers=-endpoint"], "leaves nothing to run", "all three"),
+        (&["--leader-elect-renew-deadline=20s"], "must last longer", "15s, 10s, and 2s"),
+        (&["--leader-elect-retry-period=9s"], "more than one try", "15s, 10s, and 2s"),
+        (&["--kubeconfig=absent.yaml"], "cannot read kubeconfig `absent.yaml`", "--kubeconfig"),
+        (&["--server=ftp://x"], "not the URL of a server: `ftp://x`", "https://"),
+    ] {
+        daemon(args).refused(error, hint);
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let flag = format!("--metrics-bind-address={address}");
+    daemon(&["--server=http://127.0.0.1:1", &flag]).refused("cannot serve metrics on", "`0`");
+}
+
+/// Killed when the test ends early.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_unreachable_server_is_waited_for_quietly_and_a_signal_ends_it() {
+    let child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
+        .args(["run", "--server=http://127.0.0.1:1", "--metrics-bind-address=0"])
+        .args(["--log-format=json", "--leader-elect=false"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut running = Running(child);
+    thread::sleep(Duration::from_secs(4));
+    let pid = running.0.id().to_string();
+    let asked = Instant::now();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+    let code = running.0.wait().expect("it ends").code();
+    assert_eq!(code, Some(0));
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+
+    let mut log = String::new();
+    let stderr = running.0.stderr.as_mut().expect("piped");
+    stderr.read_to_string(&mut log).expect("UTF-8");
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let warnings = lines.iter().filter(|line| line["level"] == "WARN").count();
+    assert!((1..=6).contains(&warnings), "one a kind, and none a try: {log}");
+    assert!(log.contains("127.0.0.1:1"), "it says where it tried: {log}");
+}

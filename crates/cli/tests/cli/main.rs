@@ -1,0 +1,5 @@
+//! The binary as people run it.
+
+mod daemon;
+mod plan;
+mod run;
