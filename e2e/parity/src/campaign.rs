@@ -24,8 +24,19 @@ const WAITING_MAX: usize = 16;
 /// How often a world is run before a difference counts. Upstream leaves much to chance: what we
 /// do must be among what it does, and some of that is rare.
 const RUNS: [usize; 3] = [1, 24, 200];
-/// How often upstream may be asked whether it ever acts as we do.
-const CHANCES: usize = 100;
+
+/// What a difference must survive before it counts.
+struct Patience {
+    /// Runs at once, of which only what did not vary is compared.
+    runs: &'static [usize],
+    /// How often upstream may be asked whether it ever acts as we do.
+    chances: usize,
+}
+
+const PATIENT: Patience = Patience { runs: &[RUNS[1], RUNS[2]], chances: 100 };
+const CERTAIN: Patience = Patience { runs: &[RUNS[1]], chances: 0 };
+/// So many differences are a defect, not a rare order: from here on less patience has to do.
+const CERTAIN_FROM: u64 = 20;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -68,13 +79,13 @@ pub struct Tally {
 
 /// Runs the order; `progress` is told the tally so far now and then.
 pub fn run(order: &Order, progress: impl FnMut(&Tally)) -> Result<Tally> {
-    let next = AtomicU64::new(order.indexes.start);
+    let shared = Shared { next: AtomicU64::new(order.indexes.start), n_different: 0.into() };
     thread::scope(|scope| {
         let (sender, receiver) = sync_channel(WAITING_MAX);
         let workers: Vec<_> = (0..order.n_workers.max(1))
             .map(|_| {
-                let (sender, next) = (sender.clone(), &next);
-                scope.spawn(move || work(order, next, &sender))
+                let (sender, shared) = (sender.clone(), &shared);
+                scope.spawn(move || work(order, shared, &sender))
             })
             .collect();
         drop(sender);
@@ -97,28 +108,51 @@ fn gather(receiver: &Receiver<Tally>, shown_max: usize, mut progress: impl FnMut
     tally
 }
 
-fn work(order: &Order, next: &AtomicU64, sender: &SyncSender<Tally>) -> Result<()> {
+/// What the workers have in common.
+struct Shared {
+    /// The first index nobody has taken yet.
+    next: AtomicU64,
+    n_different: AtomicU64,
+}
+
+impl Shared {
+    fn patience(&self) -> Patience {
+        let is_certain = self.n_different.load(Ordering::Relaxed) >= CERTAIN_FROM;
+        if is_certain { CERTAIN } else { PATIENT }
+    }
+}
+
+fn work(order: &Order, shared: &Shared, sender: &SyncSender<Tally>) -> Result<()> {
     let mut oracle = Oracle::start(&order.oracle)?;
     loop {
-        let start = next.fetch_add(BATCH, Ordering::Relaxed);
+        let start = shared.next.fetch_add(BATCH, Ordering::Relaxed);
         if start >= order.indexes.end {
             return Ok(());
         }
         let indexes = start..(start + BATCH).min(order.indexes.end);
-        if sender.send(batch(order, indexes, &mut oracle)?).is_err() {
+        if sender.send(batch(order, indexes, shared, &mut oracle)?).is_err() {
             return Ok(());
         }
     }
 }
 
-fn batch(order: &Order, indexes: Range<u64>, oracle: &mut Oracle) -> Result<Tally> {
+fn batch(
+    order: &Order,
+    indexes: Range<u64>,
+    shared: &Shared,
+    oracle: &mut Oracle,
+) -> Result<Tally> {
     let world = |index| generate::world(order.seed, index, order.scope);
     let mut cases: Vec<Case> = indexes.clone().map(world).collect();
     let faults = oracle.ask(&mut cases, RUNS[0])?;
     let mut tally = Tally::default();
     for ((index, case), fault) in indexes.zip(cases).zip(faults) {
         match fault {
-            None => tally.judge(index, case, oracle)?,
+            None => {
+                let before = tally.n_different;
+                tally.judge(index, case, &shared.patience(), oracle)?;
+                shared.n_different.fetch_add(tally.n_different - before, Ordering::Relaxed);
+            }
             Some(fault) => {
                 tally.n_worlds += 1;
                 *tally.n_by_fault.entry(fault).or_default() += 1;
@@ -129,18 +163,24 @@ fn batch(order: &Order, indexes: Range<u64>, oracle: &mut Oracle) -> Result<Tall
 }
 
 impl Tally {
-    fn judge(&mut self, index: u64, mut case: Case, oracle: &mut Oracle) -> Result<()> {
+    fn judge(
+        &mut self,
+        index: u64,
+        mut case: Case,
+        patience: &Patience,
+        oracle: &mut Oracle,
+    ) -> Result<()> {
         self.n_worlds += 1;
         let coverage = &mut self.coverage;
         let mut differences = judge_and_tell(&case, |sync| coverage.see(sync))?;
-        for runs in &RUNS[1..] {
+        for runs in patience.runs {
             if differences.iter().all(|one| one.choice.is_some()) {
                 break;
             }
             differences = ask_again(&mut case, *runs, oracle)?;
         }
         if differences.iter().any(|one| one.choice.is_none())
-            && let Some(met) = meet_by_chance(&case, oracle)?
+            && let Some(met) = meet_by_chance(&case, patience.chances, oracle)?
         {
             differences = met;
         }
@@ -186,8 +226,12 @@ impl Tally {
 
 /// Where upstream acts by chance, one of its ways may be exactly ours, however rare: then there is
 /// nothing left to explain. A world in which it always acts the same gains nothing by this.
-fn meet_by_chance(case: &Case, oracle: &mut Oracle) -> Result<Option<Vec<Difference>>> {
-    for _ in 0..CHANCES {
+fn meet_by_chance(
+    case: &Case,
+    chances: usize,
+    oracle: &mut Oracle,
+) -> Result<Option<Vec<Difference>>> {
+    for _ in 0..chances {
         let differences = ask_again(&mut case.clone(), RUNS[0], oracle)?;
         if differences.iter().all(|one| one.choice.is_some()) {
             return Ok(Some(differences));

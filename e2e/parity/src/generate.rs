@@ -80,7 +80,7 @@ impl Crowd {
         // The slice controller has the places of even index.
         let is_huge = index % 2 == 1 || index % (4 * EVERY) == 2;
         match (index / EVERY % 2, is_huge) {
-            (0, true) => Self::Large { n: 1180, percent_not_ready: 0 },
+            (0, true) => Self::Large { n: 1300, percent_not_ready: 15 },
             (_, true) => Self::Large { n: 1200, percent_not_ready: 40 },
             (_, false) => Self::Large { n: 120, percent_not_ready: 5 },
         }
