@@ -136,5 +136,7 @@ pub fn union(slices: &[Value], hints: HintsIn) -> BTreeMap<String, Vec<String>> 
         all.sort_unstable();
         all
     };
-    by_group(slices).into_iter().map(|(group, slices)| (group, all(slices))).collect()
+    let unions = by_group(slices).into_iter().map(|(group, slices)| (group, all(slices)));
+    // As the oracle has it: a group without endpoints is none.
+    unions.filter(|(_, all)| !all.is_empty()).collect()
 }

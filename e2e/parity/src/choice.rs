@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use endpointd_model::{
-    Controller, EndpointAddress, Key, Labels, Object, Subset, TopologyMode, names,
+    Controller, Endpoint, EndpointAddress, Key, Labels, Object, Subset, TopologyMode, names,
 };
 use endpointd_plan::{Plan, World};
 use endpointd_wire::to_json_value;
@@ -166,10 +166,6 @@ impl Sync<'_> {
     /// then land in one slice, and of an address in both the one in the later subset counts, later
     /// by a hash.
     fn is_other_duplicate(&self, aspect: Aspect) -> bool {
-        let Some(before) = self.before.endpoints.get(self.key) else { return false };
-        let mut ports: Vec<_> = before.subsets.iter().flat_map(|subset| &subset.ports).collect();
-        ports.retain(|port| port.app_protocol.is_some());
-        ports.sort_unstable();
         let addresses = |answer: &Answer| -> Vec<String> {
             let mut all: Vec<String> = Vec::new();
             for slice in &answer.slices {
@@ -185,8 +181,17 @@ impl Sync<'_> {
                 aspect,
                 Aspect::Writes | Aspect::End | Aspect::EndUnion | Aspect::EndUnionWithHints
             )
-            && ports.windows(2).any(|pair| pair[0] == pair[1])
+            && self.has_app_protocol_twice()
             && addresses(self.upstream) == addresses(self.ours)
+    }
+
+    /// Two subsets have the same port, with an `appProtocol`.
+    fn has_app_protocol_twice(&self) -> bool {
+        let Some(before) = self.before.endpoints.get(self.key) else { return false };
+        let mut ports: Vec<_> = before.subsets.iter().flat_map(|subset| &subset.ports).collect();
+        ports.retain(|port| port.app_protocol.is_some());
+        ports.sort_unstable();
+        self.controller == Controller::Mirror && ports.windows(2).any(|pair| pair[0] == pair[1])
     }
 
     /// Only hints differ, and upstream would change them again at once: it stops after one pass.
@@ -194,8 +199,26 @@ impl Sync<'_> {
         let union = |answer: &Answer| canonical::union(&answer.slices, HintsIn::Ignored);
         self.controller == Controller::Slices
             && !matches!(aspect, Aspect::Events | Aspect::Errors)
-            && !self.expected.second_sync_writes.is_empty()
+            && (!self.expected.second_sync_writes.is_empty() || self.has_deserted_zone())
             && union(self.upstream) == union(self.ours)
+    }
+
+    /// Hints by zone, and a ready endpoint in a zone without usable nodes: upstream hints it for
+    /// that zone, and takes offence at it on every sync.
+    fn has_deserted_zone(&self) -> bool {
+        let usable: Vec<_> = self
+            .before
+            .nodes
+            .values()
+            .filter(|node| node.is_ready && !node.is_control_plane)
+            .filter_map(|node| node.zone.as_ref())
+            .collect();
+        let is_deserted = |one: &Endpoint| {
+            one.is_ready() && one.zone.as_ref().is_some_and(|zone| !usable.contains(&zone))
+        };
+        let mut endpoints = self.after.slices.values().flat_map(|slice| &slice.endpoints);
+        let service = self.before.services.get(self.key);
+        service.is_some_and(|one| one.topology == TopologyMode::Auto) && endpoints.any(is_deserted)
     }
 
     /// Upstream recycles across address types and drops the wrong create: less is mirrored than
@@ -236,10 +259,16 @@ impl Sync<'_> {
 
     /// All that upstream wrote beyond us is what was there already, but for the trigger time.
     fn is_write_without_change(&self, aspect: Aspect) -> bool {
-        let more = without(&self.upstream.writes, &self.ours.writes);
+        // Finalizers upstream drops on the way are another matter: see `is_kept_finalizer`.
+        let plain = |writes: &[String]| -> Vec<String> {
+            let parsed = writes.iter().map(|write| serde_json::from_str(write).unwrap_or_default());
+            parsed.map(|write| without_finalizers(write).to_string()).collect()
+        };
+        let (upstream, ours) = (plain(&self.upstream.writes), plain(&self.ours.writes));
+        let more = without(&upstream, &ours);
         let is_about_writes = matches!(aspect, Aspect::Writes | Aspect::WriteCounts | Aspect::End);
         is_about_writes
-            && without(&self.ours.writes, &self.upstream.writes).is_empty()
+            && without(&ours, &upstream).is_empty()
             && !more.is_empty()
             && more.iter().all(|write| self.changes_nothing(write))
     }

@@ -37,18 +37,27 @@ pub fn explains(sync: &Sync, aspect: Aspect) -> bool {
             // What we leave as it is we have found right as upstream would: by the first of several
             // mentions of an address.
             let is_left = sync.controller == Controller::Endpoints && sync.ours.writes.is_empty();
-            let detail = if is_cut || is_left { Detail::Identity } else { Detail::All };
+            let is_either = sync.has_app_protocol_twice();
+            let detail =
+                if is_cut || is_left || is_either { Detail::Identity } else { Detail::All };
             let (upstream, ours) = (good(sync.upstream, detail), good(sync.ours, detail));
             let (more, less) = (without(&ours, &upstream), without(&upstream, &ours));
             let takes_next = more.iter().all(|one| is_of_bad_pod(sync, one));
             // A pod's next address may take the place of another's. Without creates a whole slice
             // may be the price of one address.
-            let is_deleting =
-                sync.before.services.get(sync.key).is_some_and(|service| service.is_deleting);
-            let per_slice_max = sync.case.settings().endpoints_per_slice_max;
+            let settings = sync.case.settings();
+            let is_deleting = match sync.controller {
+                Controller::Slices => {
+                    sync.before.services.get(sync.key).is_some_and(|one| one.is_deleting)
+                }
+                Controller::Endpoints | Controller::Mirror => {
+                    sync.before.endpoints.get(sync.key).is_some_and(|one| one.meta.is_deleting())
+                }
+            };
             let displaced_max = match sync.controller {
                 Controller::Endpoints => n_bad,
-                Controller::Slices if is_deleting => n_bad * per_slice_max,
+                Controller::Slices if is_deleting => n_bad * settings.endpoints_per_slice_max,
+                Controller::Mirror if is_deleting => n_bad * settings.mirrored_per_subset_max,
                 Controller::Slices | Controller::Mirror => 0,
             };
             let n_more_max = n_bad.max(displaced_max);
