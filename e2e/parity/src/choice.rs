@@ -3,6 +3,7 @@
 //! difference; a world that merely could differ does not excuse one that does.
 
 mod bad_address;
+mod mirroring;
 mod truncation;
 
 use std::collections::BTreeMap;
@@ -162,38 +163,6 @@ impl Sync<'_> {
             && identities(&observed["subsets"]) == identities(&self.upstream.endpoints["subsets"])
     }
 
-    /// Upstream does not see that two subsets have the same port if it has an `appProtocol`. Both
-    /// then land in one slice, and of an address in both the one in the later subset counts, later
-    /// by a hash.
-    fn is_other_duplicate(&self, aspect: Aspect) -> bool {
-        let addresses = |answer: &Answer| -> Vec<String> {
-            let mut all: Vec<String> = Vec::new();
-            for slice in &answer.slices {
-                let endpoints = slice["endpoints"].as_array().into_iter().flatten();
-                let group = json!([slice["addressType"], slice["ports"]]);
-                all.extend(endpoints.map(|one| json!([group, one["addresses"]]).to_string()));
-            }
-            all.sort_unstable();
-            all
-        };
-        self.controller == Controller::Mirror
-            && matches!(
-                aspect,
-                Aspect::Writes | Aspect::End | Aspect::EndUnion | Aspect::EndUnionWithHints
-            )
-            && self.has_app_protocol_twice()
-            && addresses(self.upstream) == addresses(self.ours)
-    }
-
-    /// Two subsets have the same port, with an `appProtocol`.
-    fn has_app_protocol_twice(&self) -> bool {
-        let Some(before) = self.before.endpoints.get(self.key) else { return false };
-        let mut ports: Vec<_> = before.subsets.iter().flat_map(|subset| &subset.ports).collect();
-        ports.retain(|port| port.app_protocol.is_some());
-        ports.sort_unstable();
-        self.controller == Controller::Mirror && ports.windows(2).any(|pair| pair[0] == pair[1])
-    }
-
     /// Only hints differ, and upstream would change them again at once: it stops after one pass.
     fn is_settled_hints(&self, aspect: Aspect) -> bool {
         let union = |answer: &Answer| canonical::union(&answer.slices, HintsIn::Ignored);
@@ -221,22 +190,6 @@ impl Sync<'_> {
         service.is_some_and(|one| one.topology == TopologyMode::Auto) && endpoints.any(is_deserted)
     }
 
-    /// Upstream recycles across address types and drops the wrong create: less is mirrored than
-    /// should be, and it takes another sync, or an error, to notice.
-    fn is_lost_create(&self, aspect: Aspect) -> bool {
-        let all = |answer: &Answer| -> Vec<String> {
-            canonical::union(&answer.slices, HintsIn::Ignored).into_values().flatten().collect()
-        };
-        let is_under_taken_name =
-            self.upstream.errors.iter().any(|error| error.ends_with("already exists"));
-        let is_repaired_later = !self.expected.second_sync_writes.is_empty()
-            && all(self.upstream).len() < all(self.ours).len()
-            && is_subset(&all(self.upstream), &all(self.ours));
-        self.controller == Controller::Mirror
-            && aspect != Aspect::Events
-            && (is_under_taken_name || is_repaired_later)
-    }
-
     fn is_repeated_hint_event(&self, aspect: Aspect) -> bool {
         let more = without(&self.upstream.events, &self.ours.events);
         let less = without(&self.ours.events, &self.upstream.events);
@@ -259,8 +212,11 @@ impl Sync<'_> {
 
     /// All that upstream wrote beyond us is what was there already, but for the trigger time.
     fn is_write_without_change(&self, aspect: Aspect) -> bool {
-        // Finalizers upstream drops on the way are another matter: see `is_kept_finalizer`.
+        // Finalizers that mirroring drops on the way are another matter: see `is_kept_finalizer`.
         let plain = |writes: &[String]| -> Vec<String> {
+            if self.controller != Controller::Mirror {
+                return writes.to_vec();
+            }
             let parsed = writes.iter().map(|write| serde_json::from_str(write).unwrap_or_default());
             parsed.map(|write| without_finalizers(write).to_string()).collect()
         };
@@ -278,9 +234,10 @@ impl Sync<'_> {
         let mut before = self.objects_before(write[1].as_str().unwrap_or(""));
         match write[0].as_str() {
             Some("update") => before.any(|was| self.comparable(&was) == self.comparable(&write[3])),
-            // It is on its way out already.
+            // It is on its way out already. Slices in that state are a matter of B19.
             Some("delete") => before.any(|was| {
-                was["metadata"]["name"] == write[2]
+                self.controller == Controller::Endpoints
+                    && was["metadata"]["name"] == write[2]
                     && !was["metadata"]["deletionTimestamp"].is_null()
             }),
             _ => false,
@@ -292,11 +249,17 @@ impl Sync<'_> {
     /// owner, for the lack of which alone it would not touch it.
     fn comparable(&self, object: &Value) -> Value {
         let mut object = without_time(object);
+        // To drop the finalizer of an object that is being deleted is to remove it.
+        if self.controller == Controller::Mirror
+            && object["metadata"]["deletionTimestamp"].is_null()
+            && let Some(meta) = object["metadata"].as_object_mut()
+        {
+            meta.remove("finalizers");
+        }
         if self.mirrors_reserved_label()
             && let Some(meta) = object["metadata"].as_object_mut()
         {
             meta.remove("ownerReferences");
-            meta.remove("finalizers");
             let endpoints = object["endpoints"].as_array_mut().into_iter().flatten();
             for fields in endpoints.filter_map(Value::as_object_mut) {
                 fields.remove("hints");
@@ -405,25 +368,6 @@ impl Sync<'_> {
             }
             was
         })
-    }
-
-    fn is_mirrored_oddity(&self, aspect: Aspect) -> bool {
-        let mirrored = self
-            .before
-            .slices
-            .values()
-            .filter(|slice| slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR));
-        let mut odd = mirrored.filter(|slice| {
-            let addresses = slice.endpoints.iter().map(|endpoint| &endpoint.addresses);
-            let mut sorted: Vec<_> = addresses.collect();
-            sorted.sort_unstable();
-            slice.meta.is_deleting() || sorted.windows(2).any(|pair| pair[0] == pair[1])
-        });
-        // Upstream waits for a slice to go that a finalizer holds, and does nothing till then.
-        let is_waiting = self.upstream.errors.iter().any(|error| error.ends_with("out of date"));
-        self.controller == Controller::Mirror
-            && (aspect != Aspect::Events || is_waiting)
-            && odd.next().is_some()
     }
 
     fn is_bad_address(&self, aspect: Aspect) -> bool {
