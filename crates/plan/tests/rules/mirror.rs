@@ -1,6 +1,6 @@
 //! The rules of the mirroring controller, one by one.
 
-use endpointd_model::{Timestamp, names};
+use endpointd_model::{Timestamp, Write, names};
 use expect_test::expect;
 
 use crate::fixture::{Scene, mirror};
@@ -196,6 +196,18 @@ fn endpoints_being_deleted_get_no_creates() {
     mirrored().then("endpoints web deleting ready=10.0.0.1 port=http:8080").check(expect![[r#"
         update endpointslices web-k7hskjwqvj IPv4 http:8080/TCP
           10.0.0.1 ready"#]]);
+}
+
+#[test]
+fn a_mirrored_slice_keeps_its_finalizers() {
+    let scene = mirrored().edit(|world| {
+        for slice in world.slices.values_mut() {
+            slice.meta.finalizers = vec!["example.com/hold".into()];
+        }
+    });
+    let plan = scene.then("endpoints web ready=10.0.0.3 port=http:8080").plan();
+    let Some(Write::Update(object)) = plan.writes.first() else { panic!("not updated: {plan}") };
+    assert_eq!(object.meta().finalizers, ["example.com/hold".into()]);
 }
 
 #[test]

@@ -390,6 +390,18 @@ fn an_update_keeps_what_others_added() {
 }
 
 #[test]
+fn a_recycled_slice_keeps_its_finalizers() {
+    let scene = web(1).settle().edit(|world| {
+        for slice in world.slices.values_mut() {
+            slice.meta.finalizers = vec!["example.com/hold".into()];
+        }
+    });
+    let plan = scene.then("service web port=http:9090").plan();
+    let Some(Write::Update(object)) = plan.writes.first() else { panic!("not recycled: {plan}") };
+    assert_eq!(object.meta().finalizers, ["example.com/hold".into()]);
+}
+
+#[test]
 fn a_node_not_seen_yet_takes_nothing_out_and_lets_nothing_new_in() {
     let scene = web(1).settle().then("pod web-2 10.0.0.2 ready on=n1");
     let index = scene.world.index();
