@@ -259,6 +259,13 @@ fn the_rest_goes_into_the_unchanged_slice_it_fills_best() {
         update endpointslices web-rsmrccr8f6 IPv4 http:8080/TCP
           10.0.0.4 ready on=n1 in=za
           10.0.0.5 ready on=n1 in=za"#]]);
+    // Slices of three, two, and one: the second becomes full.
+    let scene = web(7).max(3).settle().then("gone pod web-6").settle();
+    scene.then("pod web-8 10.0.0.8 ready on=n1").check(expect![[r#"
+        update endpointslices web-rsmrccr8f6 IPv4 http:8080/TCP
+          10.0.0.4 ready on=n1 in=za
+          10.0.0.5 ready on=n2 in=zb
+          10.0.0.8 ready on=n1 in=za"#]]);
 }
 
 #[test]
