@@ -52,6 +52,23 @@ const LANES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "endpointd-apiserver",
+        &[
+            "axum",
+            "base64",
+            "bytes",
+            "form_urlencoded",
+            "futures-util",
+            "getrandom",
+            "jiff",
+            "json-patch",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+        ],
+    ),
+    (
         "endpointd-runtime",
         &[
             "endpointd-client",

@@ -1,0 +1,68 @@
+//! One event, two faces: `v1` as it is stored, `events.k8s.io/v1` as it is shown there. Upstream:
+//! pkg/apis/events/v1/conversion.go.
+
+use serde_json::{Value, json};
+
+pub(crate) const SELECTABLE: &[&str] = &[
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+];
+
+/// Name in `events.k8s.io/v1`, name in `v1`.
+const RENAMED: [(&str, &str); 7] = [
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+];
+
+pub(crate) fn to_core(event: Value) -> Value {
+    rename(event, RENAMED)
+}
+
+pub(crate) fn from_core(event: Value) -> Value {
+    rename(event, RENAMED.map(|(new, core)| (core, new)))
+}
+
+fn rename(mut event: Value, names: [(&str, &str); 7]) -> Value {
+    let Value::Object(fields) = &mut event else { return event };
+    let moved: Vec<(&str, Value)> = names
+        .iter()
+        .filter_map(|(from, to)| fields.remove(*from).map(|value| (*to, value)))
+        .filter(|(_, value)| !value.is_null())
+        .collect();
+    for (name, value) in moved {
+        fields.insert(name.to_owned(), value);
+    }
+    event
+}
+
+/// What the stored form always has.
+pub(crate) fn complete_core(mut event: Value) -> Value {
+    for (field, zero) in [
+        ("involvedObject", json!({})),
+        ("source", json!({})),
+        ("reportingComponent", json!("")),
+        ("reportingInstance", json!("")),
+        ("firstTimestamp", Value::Null),
+        ("lastTimestamp", Value::Null),
+        ("eventTime", Value::Null),
+    ] {
+        if event.get(field).is_none() {
+            event[field] = zero;
+        }
+    }
+    event
+}

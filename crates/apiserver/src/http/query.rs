@@ -1,0 +1,161 @@
+//! What the query of a request asks for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::refusal::Refusal;
+use crate::table::Include;
+use crate::verbs::{
+    DeleteOptions, FieldValidation, ListOptions, Propagation, VersionMatch, WatchOptions,
+    WriteOptions,
+};
+
+/// The parameters of a query, by name; of several with one name the first counts.
+pub(super) struct Query(BTreeMap<String, String>);
+
+impl Query {
+    pub(super) fn parse(query: Option<&str>) -> Self {
+        let mut found = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            found.entry(name.into_owned()).or_insert_with(|| value.into_owned());
+        }
+        Self(found)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|value| ["true", "1", ""].contains(&value.as_str()))
+    }
+
+    fn number(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        let text = self.text(name);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(|_| {
+            Refusal::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))
+        })
+    }
+
+    pub(super) fn is_watch(&self) -> bool {
+        self.is_true("watch")
+    }
+
+    pub(super) fn include(&self) -> Include {
+        match self.text("includeObject").as_str() {
+            "None" => Include::None,
+            "Object" => Include::Object,
+            _ => Include::Metadata,
+        }
+    }
+
+    fn version_match(&self) -> Result<Option<VersionMatch>, Refusal> {
+        match self.text("resourceVersionMatch").as_str() {
+            "" => Ok(None),
+            "Exact" => Ok(Some(VersionMatch::Exact)),
+            "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
+            other => Err(Refusal::bad_request(format!(
+                "resourceVersionMatch: Unsupported value: \"{other}\": supported values: \
+                 \"Exact\", \"NotOlderThan\""
+            ))),
+        }
+    }
+
+    pub(super) fn list(&self) -> Result<ListOptions, Refusal> {
+        let limit = self.number("limit")?.unwrap_or(0);
+        Ok(ListOptions {
+            label_selector: self.text("labelSelector"),
+            field_selector: self.text("fieldSelector"),
+            limit: usize::try_from(limit).unwrap_or(0),
+            continue_token: self.text("continue"),
+            resource_version: self.text("resourceVersion"),
+            version_match: self.version_match()?,
+        })
+    }
+
+    pub(super) fn watch(&self) -> Result<WatchOptions, Refusal> {
+        Ok(WatchOptions {
+            label_selector: self.text("labelSelector"),
+            field_selector: self.text("fieldSelector"),
+            resource_version: self.text("resourceVersion"),
+            version_match: self.version_match()?,
+            send_initial: self
+                .0
+                .contains_key("sendInitialEvents")
+                .then(|| self.is_true("sendInitialEvents")),
+            bookmarks: self.is_true("allowWatchBookmarks"),
+        })
+    }
+
+    pub(super) fn timeout(&self) -> Result<Option<Duration>, Refusal> {
+        let secs = self.number("timeoutSeconds")?.and_then(|secs| u64::try_from(secs).ok());
+        Ok(secs.filter(|secs| *secs > 0).map(Duration::from_secs))
+    }
+
+    fn dry_run(&self) -> Result<bool, Refusal> {
+        match self.text("dryRun").as_str() {
+            "" => Ok(false),
+            "All" => Ok(true),
+            other => Err(Refusal::bad_request(format!(
+                "dryRun: Unsupported value: \"{other}\": supported values: \"All\""
+            ))),
+        }
+    }
+
+    pub(super) fn write(&self) -> Result<WriteOptions, Refusal> {
+        let field_validation = match self.text("fieldValidation").as_str() {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                return Err(Refusal::bad_request(format!(
+                    "fieldValidation: Unsupported value: \"{other}\": supported values: \
+                     \"Ignore\", \"Strict\", \"Warn\""
+                )));
+            }
+        };
+        Ok(WriteOptions { dry_run: self.dry_run()?, field_validation })
+    }
+
+    /// The query, and what the body says, which counts more.
+    pub(super) fn delete(&self, body: &Value) -> Result<DeleteOptions, Refusal> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let policy = text(&body["propagationPolicy"]).or(self.0.get("propagationPolicy").cloned());
+        let orphans = match body["orphanDependents"].as_bool() {
+            Some(orphans) => Some(orphans),
+            None => {
+                self.0.contains_key("orphanDependents").then(|| self.is_true("orphanDependents"))
+            }
+        };
+        let propagation = match (policy.as_deref(), orphans) {
+            (None, None) => None,
+            (None, Some(true)) | (Some("Orphan"), None) => Some(Propagation::Orphan),
+            (None, Some(false)) | (Some("Background"), None) => Some(Propagation::Background),
+            (Some("Foreground"), None) => Some(Propagation::Foreground),
+            (Some(_), Some(_)) => {
+                return Err(Refusal::bad_request(
+                    "orphanDependents and deletionPropagation cannot be both set",
+                ));
+            }
+            (Some(other), None) => {
+                return Err(Refusal::bad_request(format!(
+                    "propagationPolicy: Unsupported value: \"{other}\": supported values: \
+                     \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+                )));
+            }
+        };
+        let dry_run = body["dryRun"].as_array().is_some_and(|all| all.iter().any(|it| it == "All"));
+        Ok(DeleteOptions {
+            grace_secs: body["gracePeriodSeconds"].as_i64().or(self.number("gracePeriodSeconds")?),
+            propagation,
+            uid: text(&body["preconditions"]["uid"]),
+            resource_version: text(&body["preconditions"]["resourceVersion"]),
+            dry_run: dry_run || self.dry_run()?,
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! What the server answers when it does not do what was asked: a `Status` as kube-apiserver writes
+//! it. Upstream: `apimachinery/pkg/api/errors`.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::kinds::Kind;
+
+/// A refused request. [`Refusal::to_status`] is its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: u16,
+    pub reason: &'static str,
+    pub message: String,
+    pub details: Box<Details>,
+    /// Of an expired page: where an inconsistent list could go on.
+    pub continue_token: String,
+}
+
+/// What and whom a refusal is about; empty parts are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    pub name: String,
+    pub group: String,
+    pub kind: String,
+    pub uid: String,
+    pub causes: Vec<Cause>,
+    pub retry_after_secs: u32,
+    /// Upstream writes `details: {}` for some refusals and no details for others.
+    pub shown: bool,
+}
+
+/// One field that is wrong, or one other reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    pub reason: &'static str,
+    pub message: String,
+    pub field: String,
+}
+
+impl Refusal {
+    fn plain(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Box::default(),
+            continue_token: String::new(),
+        }
+    }
+
+    fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
+        self.details.group = group.to_owned();
+        self.details.kind = kind.to_owned();
+        self.details.name = name.to_owned();
+        self.details.shown = true;
+        self
+    }
+
+    pub(crate) fn caused_by(mut self, reason: &'static str, message: &str, field: &str) -> Self {
+        let cause = Cause { reason, message: message.to_owned(), field: field.to_owned() };
+        self.details.causes.push(cause);
+        self
+    }
+
+    pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", kind.qualified_resource());
+        Self::plain(404, "NotFound", message).about(kind.group, kind.resource, name)
+    }
+
+    pub(crate) fn no_such_path() -> Self {
+        let message = "the server could not find the requested resource";
+        Self::plain(404, "NotFound", message).about("", "", "")
+    }
+
+    pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", kind.qualified_resource());
+        Self::plain(409, "AlreadyExists", message).about(kind.group, kind.resource, name)
+    }
+
+    pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let resource = kind.qualified_resource();
+        let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}");
+        Self::plain(409, "Conflict", message).about(kind.group, kind.resource, name)
+    }
+
+    pub(crate) fn modified_meanwhile(kind: &Kind, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version \
+                   and try again";
+        Self::conflict(kind, name, why)
+    }
+
+    pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        let resource = kind.qualified_resource();
+        let message = if name.is_empty() {
+            format!("{resource} is forbidden: {why}")
+        } else {
+            format!("{resource} \"{name}\" is forbidden: {why}")
+        };
+        Self::plain(403, "Forbidden", message).about(kind.group, kind.resource, name)
+    }
+
+    /// Upstream: `NewInvalid`; equal messages are shown once in the sentence.
+    pub(crate) fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
+        let mut sentences: Vec<String> = Vec::new();
+        for cause in &causes {
+            let sentence = format!("{}: {}", cause.field, cause.message);
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+        let sentences = match sentences.as_slice() {
+            [one] => one.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let message = format!("{} \"{name}\" is invalid: {sentences}", kind.qualified_kind());
+        let mut refusal = Self::plain(422, "Invalid", message).about(kind.group, kind.kind, name);
+        refusal.details.causes = causes;
+        refusal
+    }
+
+    /// A patch that can be read but not applied. Upstream: `NewGenericServerResponse` with 422.
+    pub(crate) fn unprocessable(message: impl fmt::Display) -> Self {
+        let message = "the server rejected our request due to an error in our request".to_owned()
+            + &format!(" ({message})");
+        Self::plain(422, "Invalid", message).about("", "", "")
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::plain(400, "BadRequest", message)
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::plain(405, "MethodNotAllowed", message).about("", "", "")
+    }
+
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::plain(410, "Expired", message)
+    }
+
+    pub(crate) fn continuing_with(mut self, token: String) -> Self {
+        self.continue_token = token;
+        self
+    }
+
+    pub(crate) fn too_old(asked: u64, floor: u64) -> Self {
+        Self::expired(format!("too old resource version: {asked} ({floor})"))
+    }
+
+    /// The client saw a later state than we have. Upstream: `NewTooLargeResourceVersionError`.
+    pub(crate) fn too_new(asked: u64, current: u64) -> Self {
+        let message = format!("Too large resource version: {asked}, current: {current}");
+        let mut refusal = Self::plain(504, "Timeout", format!("Timeout: {message}"));
+        refusal.details.shown = true;
+        refusal.details.retry_after_secs = 1;
+        refusal.caused_by("ResourceVersionTooLarge", "Too large resource version", "")
+    }
+
+    pub(crate) fn not_acceptable() -> Self {
+        let message = "only the following media types are accepted: application/json, \
+                       application/json;as=Table;g=meta.k8s.io;v=v1, \
+                       application/json;stream=watch";
+        Self::plain(406, "NotAcceptable", message)
+    }
+
+    pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: \
+             {accepted}"
+        );
+        Self::plain(415, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn too_large(limit_bytes: usize) -> Self {
+        let message = format!("limit is {limit_bytes}");
+        Self::plain(413, "RequestEntityTooLarge", format!("Request entity too large: {message}"))
+    }
+
+    pub fn to_status(&self) -> Value {
+        let Self { code, reason, message, details, continue_token } = self;
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": message, "reason": reason, "code": code,
+        });
+        if details.shown || !details.causes.is_empty() {
+            status["details"] = details.to_json();
+        }
+        if !continue_token.is_empty() {
+            status["metadata"]["continue"] = json!(continue_token);
+        }
+        status
+    }
+}
+
+impl Details {
+    pub(crate) fn to_json(&self) -> Value {
+        let Self { name, group, kind, uid, causes, retry_after_secs, shown: _ } = self;
+        let mut shown = Map::new();
+        for (field, text) in [("name", name), ("group", group), ("kind", kind), ("uid", uid)] {
+            if !text.is_empty() {
+                shown.insert(field.to_owned(), json!(text));
+            }
+        }
+        if !causes.is_empty() {
+            shown.insert("causes".to_owned(), causes.iter().map(Cause::to_json).collect());
+        }
+        if *retry_after_secs > 0 {
+            shown.insert("retryAfterSeconds".to_owned(), json!(retry_after_secs));
+        }
+        Value::Object(shown)
+    }
+}
+
+impl Cause {
+    fn to_json(&self) -> Value {
+        let Self { reason, message, field } = self;
+        let mut shown = Map::new();
+        shown.insert("reason".to_owned(), json!(reason));
+        shown.insert("message".to_owned(), json!(message));
+        if !field.is_empty() {
+            shown.insert("field".to_owned(), json!(field));
+        }
+        Value::Object(shown)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
