@@ -25,6 +25,10 @@ pub(crate) fn version() -> Value {
     json!({
         "major": "1",
         "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
         "gitVersion": RELEASE,
         "gitCommit": "",
         "gitTreeState": "",

@@ -76,6 +76,8 @@ pub(crate) struct Rules {
     /// Upstream: `PrepareForUpdate` of the status strategy; new, old.
     pub prepare_status: fn(&mut Value, &Value),
     pub validate: fn(&Value, &mut Causes),
+    /// What a status must get right.
+    pub validate_status: fn(&Value, &mut Causes),
     /// What must also hold for an update; new, old.
     pub validate_update: fn(&Value, &Value, &mut Causes),
 }
@@ -87,6 +89,7 @@ impl Rules {
         prepare_update: |_, _| {},
         prepare_status: defaults::keep_old_spec,
         validate: |_, _| {},
+        validate_status: |_, _| {},
         validate_update: |_, _, _| {},
     };
 }
@@ -215,6 +218,7 @@ pub static PODS: Kind = Kind {
         prepare_status: pod::prepare_status,
         validate: validation::pod::validate,
         validate_update: validation::pod::validate_update,
+        ..Rules::NONE
     },
     columns: &table::workloads::PODS,
     ..PLAIN
@@ -238,6 +242,7 @@ pub static SERVICES: Kind = Kind {
         prepare_create: service::prepare_create,
         prepare_update: service::prepare_update,
         validate: validation::service::validate,
+        validate_status: validation::service::validate_status,
         validate_update: validation::service::validate_update,
         ..Rules::NONE
     },
@@ -390,6 +395,7 @@ pub static KINDS: &[&Kind] = &[
             prepare_status: workload::prepare_deployment_status,
             validate: validation::workload::validate_deployment,
             validate_update: validation::workload::validate_update,
+            ..Rules::NONE
         },
         columns: &table::workloads::DEPLOYMENTS,
         ..PLAIN

@@ -19,7 +19,7 @@ pub(crate) fn apply(
         PatchType::Json => {
             let patch: json_patch::Patch = serde_json::from_value(given.clone())
                 .map_err(|error| Refusal::bad_request(error.to_string()))?;
-            json_patch::patch(&mut object, &patch).map_err(Refusal::unprocessable)?;
+            json_patch::patch(&mut object, &patch).map_err(|_| Refusal::unprocessable())?;
             Ok(object)
         }
         PatchType::Merge => {
@@ -29,7 +29,7 @@ pub(crate) fn apply(
         }
         PatchType::Strategic => {
             must_be_object(given)?;
-            strategic::merge(&mut object, given, schema).map_err(Refusal::unprocessable)?;
+            strategic::merge(&mut object, given, schema).map_err(|_| Refusal::unprocessable())?;
             Ok(object)
         }
     }

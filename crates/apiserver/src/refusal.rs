@@ -121,14 +121,42 @@ impl Refusal {
     }
 
     /// A patch that can be read but not applied. Upstream: `NewGenericServerResponse` with 422.
-    pub(crate) fn unprocessable(message: impl fmt::Display) -> Self {
-        let message = "the server rejected our request due to an error in our request".to_owned()
-            + &format!(" ({message})");
+    pub(crate) fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request";
         Self::plain(422, "Invalid", message).about("", "", "")
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::plain(400, "BadRequest", message)
+    }
+
+    /// What upstream did not foresee: the words of some inner error, and no reason.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::plain(500, "", message)
+    }
+
+    /// Options that contradict themselves. Upstream: `NewInvalid` with `metav1` kinds.
+    pub(crate) fn invalid_options(options: &str, causes: Vec<Cause>) -> Self {
+        let sentences: Vec<String> =
+            causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
+        let sentences = sentences.join(", ");
+        let message = format!("{options}.meta.k8s.io \"\" is invalid: {sentences}");
+        let mut refusal = Self::plain(422, "Invalid", message).about("meta.k8s.io", options, "");
+        refusal.details.causes = causes;
+        refusal
+    }
+
+    /// The same under another name: some of upstream's refusals call a kind by its resource.
+    pub(crate) fn naming(mut self, group: &str, kind: &str) -> Self {
+        let shown = |group: &str, kind: &str| match group {
+            "" => kind.to_owned(),
+            group => format!("{kind}.{group}"),
+        };
+        let known = shown(&self.details.group, &self.details.kind);
+        self.message = self.message.replacen(&known, &shown(group, kind), 1);
+        self.details.group = group.to_owned();
+        self.details.kind = kind.to_owned();
+        self
     }
 
     pub(crate) fn method_not_allowed() -> Self {
@@ -159,10 +187,14 @@ impl Refusal {
     }
 
     pub(crate) fn not_acceptable() -> Self {
-        let message = "only the following media types are accepted: application/json, \
-                       application/json;as=Table;g=meta.k8s.io;v=v1, \
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json, \
                        application/json;stream=watch";
-        Self::plain(406, "NotAcceptable", message)
+        Self::plain(406, "NotAcceptable", message).about("", "", "")
+    }
+
+    pub(crate) fn unsupported_patch_type() -> Self {
+        let message = "415: Unsupported Media Type";
+        Self::plain(415, "UnsupportedMediaType", message).about("", "", "")
     }
 
     pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
@@ -182,8 +214,11 @@ impl Refusal {
         let Self { code, reason, message, details, continue_token } = self;
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": message, "reason": reason, "code": code,
+            "message": message, "code": code,
         });
+        if !reason.is_empty() {
+            status["reason"] = json!(reason);
+        }
         if details.shown || !details.causes.is_empty() {
             status["details"] = details.to_json();
         }

@@ -146,6 +146,12 @@ fn parse_requirement(text: &str) -> Result<Requirement, String> {
     } else if let Some((name, number)) = text.split_once('<') {
         Requirement::Below(name.trim().to_owned(), integer(number)?)
     } else {
+        if let Some((_, word)) = text.split_once(char::is_whitespace) {
+            return Err(format!(
+                "unable to parse requirement: found '{}', expected: in, notin, =, ==, !=, gt, lt",
+                word.trim()
+            ));
+        }
         Requirement::Exists(text.to_owned())
     };
     requirement.check()
@@ -157,8 +163,9 @@ fn integer(text: &str) -> Result<i64, String> {
 }
 
 fn parse_set(name: &str, set: &str) -> Result<Requirement, String> {
-    let set =
-        set.strip_suffix(')').ok_or("unable to parse requirement: found '', expected: ')'")?;
+    let set = set
+        .strip_suffix(')')
+        .ok_or("unable to parse requirement: found '', expected: ',' or ')'")?;
     let values = set.split(',').map(|value| value.trim().to_owned()).collect();
     match name.trim().rsplit_once(char::is_whitespace) {
         Some((name, "in")) => Ok(Requirement::In(name.trim().to_owned(), values)),
@@ -214,7 +221,14 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldRequirement>, Refusa
         let is_known = matches!(field, "metadata.name" | "metadata.namespace")
             || kind.selectable.contains(&field);
         if !is_known {
-            return Err(Refusal::bad_request(format!("field label not supported: {field}")));
+            return Err(Refusal::bad_request(if kind.selectable.is_empty() {
+                format!(
+                    "\"{field}\" is not a known field selector: only \"metadata.name\", \
+                     \"metadata.namespace\""
+                )
+            } else {
+                format!("field label not supported: {field}")
+            }));
         }
         let (field, value) = (field.to_owned(), value.to_owned());
         requirements.push(FieldRequirement { field, value, equals });

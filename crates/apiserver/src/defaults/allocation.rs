@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::service::is_headless;
 use crate::validation::Causes;
+use crate::validation::service::cluster_ips;
 
 const NETWORK_SIZE: u32 = 1 << 16;
 /// Below are addresses that people choose; ours come from above when there are any left.
@@ -57,6 +58,10 @@ impl Allocations {
         let mut causes = Causes::default();
         let spec = &mut service["spec"];
         if spec["type"] != "ExternalName" {
+            cluster_ips(spec, &mut causes);
+            if !causes.is_empty() {
+                return causes;
+            }
             families(spec, old.map(|old| &old["spec"]), &mut causes);
             if causes.is_empty() && !is_headless(spec) {
                 self.cluster_ips(spec, old.map(|old| &old["spec"]), &mut causes);
@@ -96,19 +101,12 @@ impl Allocations {
     }
 
     fn why_not(&self, address: IpAddr) -> Option<String> {
-        let (inside, range) = match address {
-            IpAddr::V4(it) => {
-                (u32::from(it) >> 16 == u32::from(self.v4) >> 16, format!("{}/16", self.v4))
-            }
-            IpAddr::V6(it) => {
-                (u128::from(it) >> 16 == u128::from(self.v6) >> 16, format!("{}/112", self.v6))
-            }
+        let inside = match address {
+            IpAddr::V4(it) => u32::from(it) >> 16 == u32::from(self.v4) >> 16,
+            IpAddr::V6(it) => u128::from(it) >> 16 == u128::from(self.v6) >> 16,
         };
         if !inside {
-            return Some(format!(
-                "the provided IP ({address}) is not in the valid range. The range of valid IPs is \
-                 {range}"
-            ));
+            return Some("the provided network does not match the current range".to_owned());
         }
         self.addresses.contains(&address).then(|| "provided IP is already allocated".to_owned())
     }
@@ -247,32 +245,33 @@ pub(crate) fn normalize(service: &mut Value, old: Option<&Value>) {
         return;
     };
     let keeps_addresses = spec["type"] != "ExternalName" && old["type"] != "ExternalName";
-    if keeps_addresses && spec["clusterIP"].is_null() && spec["clusterIPs"].is_null() {
-        for field in ["clusterIP", "clusterIPs"] {
+    for field in ["clusterIP", "clusterIPs"] {
+        if keeps_addresses && spec[field].is_null() {
             super::carry(spec, old, field);
         }
     }
-    if spec["clusterIP"].is_string() && spec["clusterIPs"].is_null() {
-        spec["clusterIPs"] = json!([spec["clusterIP"]]);
-    } else if spec["clusterIP"] != old["clusterIP"] && spec["clusterIPs"] == old["clusterIPs"] {
+    if needs_node_ports(spec) && needs_node_ports(old) {
+        keep_node_ports(spec, old);
+    }
+    if spec["clusterIP"] != old["clusterIP"] && spec["clusterIPs"] == old["clusterIPs"] {
         // The client changed only the first form; the other follows.
         match spec["clusterIP"].as_str() {
             None => super::remove(spec, "clusterIPs"),
             Some(_) => spec["clusterIPs"] = json!([spec["clusterIP"]]),
         }
     }
-    if !keeps_addresses {
-        return;
-    }
-    let ports = old["ports"].as_array().cloned().unwrap_or_default();
-    let needed = needs_node_ports(spec) && needs_node_ports(old);
-    for port in spec["ports"].as_array_mut().into_iter().flatten().filter(|_| needed) {
-        let same =
-            |one: &&Value| one["port"] == port["port"] && one["protocol"] == port["protocol"];
-        if port["nodePort"].is_null()
-            && let Some(before) = ports.iter().find(same)
-        {
-            port["nodePort"] = before["nodePort"].clone();
+}
+
+/// A port keeps its node port by its name. Upstream: `patchAllocatedValues`.
+fn keep_node_ports(spec: &mut Value, old: &Value) {
+    let used = node_ports(spec);
+    for port in spec["ports"].as_array_mut().into_iter().flatten() {
+        let before = old["ports"].as_array().into_iter().flatten();
+        let before = before.into_iter().find(|one| one["name"] == port["name"]);
+        let kept = before.and_then(|one| one["nodePort"].as_u64());
+        let kept = kept.and_then(|kept| u16::try_from(kept).ok());
+        if let Some(kept) = kept.filter(|kept| port["nodePort"].is_null() && !used.contains(kept)) {
+            port["nodePort"] = json!(kept);
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use crate::schema::read::read;
+
 pub(crate) const SELECTABLE: &[&str] = &[
     "involvedObject.kind",
     "involvedObject.namespace",
@@ -33,7 +35,9 @@ pub(crate) fn to_core(event: Value) -> Value {
 }
 
 pub(crate) fn from_core(event: Value) -> Value {
-    rename(event, RENAMED.map(|(new, core)| (core, new)))
+    let event = rename(event, RENAMED.map(|(new, core)| (core, new)));
+    let read = read("io.k8s.api.events.v1.Event", event);
+    read.expect("a stored event has the fields of both forms").object
 }
 
 fn rename(mut event: Value, names: [(&str, &str); 7]) -> Value {

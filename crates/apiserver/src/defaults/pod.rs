@@ -136,7 +136,8 @@ fn default_volume(volume: &mut Value) {
     if volume["hostPath"].is_object() && volume["hostPath"]["type"].is_null() {
         volume["hostPath"]["type"] = json!("");
     }
-    let sources = volume["projected"]["sources"].as_array_mut();
+    let projected = volume.get_mut("projected").and_then(|one| one.get_mut("sources"));
+    let sources = projected.and_then(Value::as_array_mut);
     for source in sources.into_iter().flatten() {
         if source["serviceAccountToken"].is_object() {
             fill(&mut source["serviceAccountToken"], "expirationSeconds", json!(3600));

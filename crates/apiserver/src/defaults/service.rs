@@ -96,6 +96,10 @@ fn drop_by_type(new: &mut Value, old: &Value) {
             }
         }
     }
+    if new["type"] == "ExternalName" && new["internalTrafficPolicy"] == old["internalTrafficPolicy"]
+    {
+        remove(new, "internalTrafficPolicy");
+    }
     if is_external(old) && !is_external(new) {
         let field = "externalTrafficPolicy";
         if new[field] == old[field] {

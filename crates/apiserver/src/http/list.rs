@@ -56,14 +56,7 @@ impl Look {
     fn item(&self, stored: &Stored) -> Bytes {
         match self.form {
             Form::Object => item(self.kind, stored),
-            Form::PartialMetadata => {
-                let mut partial = self.partial(&stored.value());
-                if let Value::Object(fields) = &mut partial {
-                    fields.remove("kind");
-                    fields.remove("apiVersion");
-                }
-                partial.to_string().into()
-            }
+            Form::PartialMetadata => self.partial(&stored.value()).to_string().into(),
             Form::Table => self.row(stored).to_string().into(),
         }
     }

@@ -94,6 +94,6 @@ pub(super) fn patch_type(headers: &HeaderMap) -> Result<PatchType, Refusal> {
             );
             Err(refusal)
         }
-        _ => Err(Refusal::unsupported_media_type(TYPES)),
+        _ => Err(Refusal::unsupported_patch_type()),
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::refusal::Refusal;
 use crate::table::Include;
+use crate::validation::Causes;
 use crate::verbs::{
     DeleteOptions, FieldValidation, ListOptions, Propagation, VersionMatch, WatchOptions,
     WriteOptions,
@@ -59,10 +60,10 @@ impl Query {
             "" => Ok(None),
             "Exact" => Ok(Some(VersionMatch::Exact)),
             "NotOlderThan" => Ok(Some(VersionMatch::NotOlderThan)),
-            other => Err(Refusal::bad_request(format!(
-                "resourceVersionMatch: Unsupported value: \"{other}\": supported values: \
-                 \"Exact\", \"NotOlderThan\""
-            ))),
+            other => {
+                let supported = ["Exact", "NotOlderThan", ""];
+                Err(unsupported("ListOptions", "resourceVersionMatch", other, &supported))
+            }
         }
     }
 
@@ -97,29 +98,26 @@ impl Query {
         Ok(secs.filter(|secs| *secs > 0).map(Duration::from_secs))
     }
 
-    fn dry_run(&self) -> Result<bool, Refusal> {
+    fn dry_run(&self, options: &str) -> Result<bool, Refusal> {
         match self.text("dryRun").as_str() {
             "" => Ok(false),
             "All" => Ok(true),
-            other => Err(Refusal::bad_request(format!(
-                "dryRun: Unsupported value: \"{other}\": supported values: \"All\""
-            ))),
+            other => Err(unsupported(options, "dryRun", other, &["All"])),
         }
     }
 
-    pub(super) fn write(&self) -> Result<WriteOptions, Refusal> {
+    /// `options` is what upstream calls them: `CreateOptions`, and so on.
+    pub(super) fn write(&self, options: &str) -> Result<WriteOptions, Refusal> {
         let field_validation = match self.text("fieldValidation").as_str() {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {
-                return Err(Refusal::bad_request(format!(
-                    "fieldValidation: Unsupported value: \"{other}\": supported values: \
-                     \"Ignore\", \"Strict\", \"Warn\""
-                )));
+                let supported = ["", "Ignore", "Strict", "Warn"];
+                return Err(unsupported(options, "fieldValidation", other, &supported));
             }
         };
-        Ok(WriteOptions { dry_run: self.dry_run()?, field_validation })
+        Ok(WriteOptions { dry_run: self.dry_run(options)?, field_validation })
     }
 
     /// The query, and what the body says, which counts more.
@@ -143,10 +141,8 @@ impl Query {
                 ));
             }
             (Some(other), None) => {
-                return Err(Refusal::bad_request(format!(
-                    "propagationPolicy: Unsupported value: \"{other}\": supported values: \
-                     \"Foreground\", \"Background\", \"Orphan\", \"nil\""
-                )));
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                return Err(unsupported("DeleteOptions", "propagationPolicy", other, &supported));
             }
         };
         let dry_run = body["dryRun"].as_array().is_some_and(|all| all.iter().any(|it| it == "All"));
@@ -155,7 +151,13 @@ impl Query {
             propagation,
             uid: text(&body["preconditions"]["uid"]),
             resource_version: text(&body["preconditions"]["resourceVersion"]),
-            dry_run: dry_run || self.dry_run()?,
+            dry_run: dry_run || self.dry_run("DeleteOptions")?,
         })
     }
+}
+
+fn unsupported(options: &str, field: &str, value: &str, supported: &[&str]) -> Refusal {
+    let mut causes = Causes::default();
+    causes.not_supported(field, &Value::from(value), supported);
+    Refusal::invalid_options(options, causes.into_vec())
 }

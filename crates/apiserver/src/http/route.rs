@@ -1,6 +1,6 @@
 //! Paths into what they are about.
 
-use crate::kinds::{self, Kind, Subresource};
+use crate::kinds::{self, KINDS, Kind, Subresource};
 use crate::verbs::Target;
 
 /// What a path names.
@@ -11,8 +11,9 @@ pub(super) enum Route {
     },
     /// Health, version, discovery: answered from the path alone.
     Document(Vec<String>),
-    /// Below `/api` or `/apis`, but nothing we have.
+    /// In a group we have, but nothing we have.
     Unknown,
+    UnknownGroup,
 }
 
 pub(super) fn route(path: &str) -> Route {
@@ -23,6 +24,9 @@ pub(super) fn route(path: &str) -> Route {
         ["apis", group, "v1", rest @ ..] if !rest.is_empty() => (*group, rest),
         _ => return Route::Document(parts),
     };
+    if !KINDS.iter().any(|kind| kind.group == group) {
+        return Route::UnknownGroup;
+    }
     resource(group, rest).unwrap_or(Route::Unknown)
 }
 

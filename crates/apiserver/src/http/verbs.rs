@@ -39,6 +39,7 @@ pub(super) async fn answer(shared: Shared, request: Request) -> Answer {
     let (parts, given) = request.into_parts();
     let (target, subresource) = match route(parts.uri.path()) {
         Route::Document(path) => return document(&parts.method, &path, &parts.headers),
+        Route::UnknownGroup => return Ok(no_such_page()),
         Route::Unknown => return Err(Refusal::no_such_path()),
         Route::Resource { target, subresource } => (target, subresource),
     };
@@ -53,7 +54,7 @@ pub(super) async fn answer(shared: Shared, request: Request) -> Answer {
     };
     let is_collection = asked.target.name.is_empty();
     match (&parts.method, is_collection) {
-        (&Method::GET, _) if asked.query.is_watch() => asked.watch(),
+        (&Method::GET, true) if asked.query.is_watch() => asked.watch(),
         (&Method::GET, true) => asked.list(),
         (&Method::GET, false) => asked.get(),
         (&Method::POST, true) => asked.create(),
@@ -105,14 +106,8 @@ impl Asked {
 
     fn watch(&self) -> Answer {
         let look = self.look()?;
-        let mut options = self.query.watch()?;
-        let mut target = self.target.clone();
-        if !target.name.is_empty() {
-            // A watch of one object is one of the collection that selects its name.
-            let name = std::mem::take(&mut target.name);
-            options.field_selector = format!("metadata.name={name}");
-        }
-        let started = self.shared.lock().watch(&target, &options);
+        let options = self.query.watch()?;
+        let started = self.shared.lock().watch(&self.target, &options);
         let start = match started {
             Ok(start) => start,
             // Upstream has begun to answer when it finds that the past is gone.
@@ -137,14 +132,14 @@ impl Asked {
         if self.target.kind.is_namespaced() && self.target.namespace.is_empty() {
             return Err(Refusal::method_not_allowed());
         }
-        let options = self.query.write()?;
+        let options = self.query.write("CreateOptions")?;
         let outcome = self.shared.with(|server| server.create(&self.target, given, &options))?;
         Ok(self.written(look, &outcome))
     }
 
     fn bind(&self) -> Answer {
         let given = self.object(BINDING)?;
-        let options = self.query.write()?;
+        let options = self.query.write("CreateOptions")?;
         let outcome = self.shared.with(|server| server.bind(&self.target, &given, &options))?;
         let body = outcome.shown.value().to_string();
         Ok(json_response(StatusCode::CREATED, body.into()))
@@ -154,7 +149,7 @@ impl Asked {
         let look = self.look()?;
         let scales = self.subresource == Some(Subresource::Scale);
         let given = self.object(if scales { SCALE } else { self.target.kind.schema })?;
-        let options = self.query.write()?;
+        let options = self.query.write("UpdateOptions")?;
         let target = &self.target;
         if self.subresource == Some(Subresource::Scale) {
             let scale = self.shared.with(|server| server.update_scale(target, given, &options))?;
@@ -169,7 +164,7 @@ impl Asked {
         let look = self.look()?;
         let patch_type = media::patch_type(&self.headers)?;
         let given = body::json(&self.body)?;
-        let options = self.query.write()?;
+        let options = self.query.write("PatchOptions")?;
         let target = &self.target;
         if self.subresource == Some(Subresource::Scale) {
             let patch = |server: &mut crate::Server| {
@@ -260,10 +255,11 @@ fn document(method: &Method, path: &[String], headers: &HeaderMap) -> Answer {
     };
     match found {
         Some(found) => Ok(json_response(StatusCode::OK, found.to_string().into())),
-        None if matches!(words.first(), Some(&("api" | "apis"))) => Err(Refusal::no_such_path()),
-        None => {
-            let body = "404 page not found\n";
-            Ok(typed_response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body.into()))
-        }
+        None => Ok(no_such_page()),
     }
+}
+
+fn no_such_page() -> Response<Body> {
+    let body = "404 page not found\n";
+    typed_response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body.into())
 }

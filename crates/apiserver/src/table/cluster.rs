@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{AGE, Column, Columns, NAME, age, int, name, number, or, text, wide};
+use super::{AGE, Column, Columns, NAME, age, int, name, or, text, wide};
 
 pub(crate) static NAMESPACES: Columns = Columns {
     columns: &[NAME, text("Status"), AGE],
@@ -14,7 +14,7 @@ pub(crate) static SERVICE_ACCOUNTS: Columns =
     Columns { columns: &[NAME, AGE], cells: |it, now| vec![name(it), age(it, now)] };
 
 pub(crate) static CONFIG_MAPS: Columns = Columns {
-    columns: &[NAME, number("Data"), AGE],
+    columns: &[NAME, text("Data"), AGE],
     cells: |it, now| {
         let count = |field: &str| it[field].as_object().map_or(0, serde_json::Map::len);
         vec![name(it), json!(count("data") + count("binaryData")), age(it, now)]

@@ -131,6 +131,9 @@ fn first_few(all: &[String], none: &str) -> String {
         return none.to_owned();
     }
     let shown = all[..all.len().min(SHOWN_MAX)].join(",");
+    if shown.is_empty() {
+        return none.to_owned();
+    }
     match all.len().saturating_sub(SHOWN_MAX) {
         0 => shown,
         more => format!("{shown} + {more} more..."),

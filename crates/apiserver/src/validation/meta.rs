@@ -26,11 +26,16 @@ pub(crate) fn validate(kind: &Kind, meta: &Value, causes: &mut Causes) {
     if !kind.is_namespaced() && meta["namespace"].is_string() {
         causes.forbidden("metadata.namespace", "not allowed on this type");
     }
+    parts(meta, causes);
+}
+
+/// What every write of an object must get right.
+fn parts(meta: &Value, causes: &mut Causes) {
     labels(&meta["labels"], "metadata.labels", causes);
     annotations(&meta["annotations"], causes);
     owners(&meta["ownerReferences"], causes);
-    for (_, finalizer) in items(&meta["finalizers"]) {
-        finalizer_name(text(finalizer), causes);
+    for (index, finalizer) in items(&meta["finalizers"]) {
+        finalizer_name(index, text(finalizer), causes);
     }
 }
 
@@ -90,7 +95,7 @@ fn owners(owners: &Value, causes: &mut Causes) {
 
 /// Names without a domain are kept for Kubernetes itself. Upstream: `ValidateFinalizerName` in
 /// pkg/apis/core/validation.
-fn finalizer_name(name: &str, causes: &mut Causes) {
+fn finalizer_name(index: usize, name: &str, causes: &mut Causes) {
     const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
     let path = "metadata.finalizers";
     let wrong = names::qualified_name(name);
@@ -99,7 +104,7 @@ fn finalizer_name(name: &str, causes: &mut Causes) {
     }
     if wrong.is_empty() && !name.contains('/') && !STANDARD.contains(&name) {
         causes.invalid_text(
-            path,
+            &format!("{path}[{index}]"),
             name,
             "name is neither a standard finalizer name nor is it fully qualified",
         );
@@ -129,4 +134,5 @@ pub(crate) fn validate_update(new: &Value, old: &Value, causes: &mut Causes) {
             causes.invalid(&format!("metadata.{field}"), &new[field], IMMUTABLE);
         }
     }
+    parts(new, causes);
 }

@@ -142,7 +142,8 @@ fn affinity(spec: &Value, causes: &mut Causes) {
     }
 }
 
-fn cluster_ips(spec: &Value, causes: &mut Causes) {
+/// Upstream: `ValidateServiceClusterIPsRelatedFields`.
+pub(crate) fn cluster_ips(spec: &Value, causes: &mut Causes) {
     const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
     const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];
     let (ip, ips) = (&spec["clusterIP"], &spec["clusterIPs"]);
@@ -268,30 +269,45 @@ pub(crate) fn validate_update(new: &Value, old: &Value, causes: &mut Causes) {
     let (spec, old_spec) = (&new["spec"], &old["spec"]);
     let is_name = |spec: &Value| spec["type"] == "ExternalName";
     if !is_name(spec) && !is_name(old_spec) {
-        for (position, words) in [(0, "primary"), (1, "secondary")] {
-            for (field, what) in [("clusterIPs", "clusterIP"), ("ipFamilies", "ipFamily")] {
-                let (new, old) = (&spec[field][position], &old_spec[field][position]);
-                let cleared = position == 1 && new.is_null();
-                if old.is_null() || new == old || cleared || text(old).is_empty() {
-                    continue;
-                }
-                let _ = (words, what);
-                let path = format!("spec.{field}[{position}]");
-                let why = match field {
-                    "clusterIPs" if new.is_null() => {
-                        causes.invalid(&path, &spec[field], "primary clusterIP can not be unset");
-                        continue;
-                    }
-                    "clusterIPs" => "may not change once set",
-                    _ if new.is_null() => {
-                        causes.invalid(&path, &spec[field], "primary ipFamily can not be unset");
-                        continue;
-                    }
-                    _ => "may not change once set",
-                };
-                causes.invalid(&path, new, why);
-            }
+        let headless = (is_headless(old_spec), is_headless(spec));
+        if headless != (true, true) {
+            addresses_stay(spec, old_spec, "clusterIPs", causes);
+        }
+        if headless == (false, false) {
+            addresses_stay(spec, old_spec, "ipFamilies", causes);
         }
     }
     validate(new, causes);
+}
+
+/// Upstream: `ValidateLoadBalancerStatus`.
+pub(crate) fn validate_status(object: &Value, causes: &mut Causes) {
+    let ingress = &object["status"]["loadBalancer"]["ingress"];
+    if object["spec"]["type"] != "LoadBalancer" && !ingress.is_null() {
+        let why = "may only be used when `spec.type` is 'LoadBalancer'";
+        causes.forbidden("status.loadBalancer.ingress", why);
+    }
+}
+
+fn addresses_stay(spec: &Value, old_spec: &Value, field: &str, causes: &mut Causes) {
+    let (new, old) = (&spec[field], &old_spec[field]);
+    let (n_new, n_old) = (items(new).count(), items(old).count());
+    let path = |index: usize| format!("spec.{field}[{index}]");
+    if n_old > n_new && n_new == 0 {
+        let word = if field == "clusterIPs" { "clusterIP" } else { "ipFamily" };
+        causes.invalid(&path(0), new, &format!("primary {word} can not be unset"));
+    }
+    for (index, before) in items(old).take(n_new) {
+        let counts = index == 0 || n_old == n_new;
+        if counts && new[index] != *before {
+            // Upstream names the first family whichever changed.
+            let index = if field == "clusterIPs" { index } else { 0 };
+            causes.invalid(&path(index), new, "may not change once set");
+        }
+    }
+    if n_old == 2 && n_new == 1 && spec["ipFamilyPolicy"] != "SingleStack" {
+        let word = if field == "clusterIPs" { "clusterIP" } else { "ipFamily" };
+        let why = format!("must be set to 'SingleStack' when releasing the secondary {word}");
+        causes.invalid("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], &why);
+    }
 }

@@ -60,7 +60,9 @@ fn selector_and_template(spec: &Value, causes: &mut Causes) {
     }
     let template = &spec["template"];
     let labels = &template["metadata"]["labels"];
-    if !is_empty && !matches_label_selector(selector, labels) {
+    // No selector selects nothing, an empty one everything.
+    let matches = !selector.is_null() && (is_empty || matches_label_selector(selector, labels));
+    if !matches {
         let why = "`selector` does not match template `labels`";
         causes.invalid("spec.template.metadata.labels", labels, why);
     }

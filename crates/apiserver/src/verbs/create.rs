@@ -27,12 +27,13 @@ impl Server {
         settle_namespace(target, &mut object)?;
         self.stamp_new(kind, &mut object)?;
         self.namespace_admits(target, &object)?;
-        (kind.rules.prepare_create)(&mut object);
-        let mut object = normal(kind, object);
-        self.validate_new(kind, &object)?;
         if kind.resource == "services" {
+            // Before validation, as upstream does: `beginCreate` in core/service/storage.
             self.allocate(kind, &mut object, None)?;
         }
+        (kind.rules.prepare_create)(&mut object);
+        let object = normal(kind, object);
+        self.validate_new(kind, &object)?;
         let name = text(&object["metadata"]["name"]);
         let key = Key::new(&target.namespace, &name);
         if self.store.get(kind.shelf, &key).is_some() {
@@ -53,7 +54,7 @@ impl Server {
     fn stamp_new(&mut self, kind: &Kind, object: &mut Value) -> Result<(), Refusal> {
         let version = text(&object["metadata"]["resourceVersion"]);
         if !version.is_empty() && version != "0" {
-            return Err(Refusal::bad_request(
+            return Err(Refusal::internal(
                 "resourceVersion should not be set on objects to be created",
             ));
         }

@@ -12,6 +12,7 @@ use crate::refusal::Refusal;
 use crate::selectors::Selector;
 use crate::server::Server;
 use crate::store::{Gone, Snapshot, Stored};
+use crate::validation::Causes;
 
 /// What a list may be told; empty text means not told.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +125,7 @@ pub(super) fn parse_version(text: &str) -> Result<Option<u64>, Refusal> {
     }
     text.parse().map(Some).map_err(|_| {
         Refusal::bad_request(format!(
-            "resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": \
+            "invalid resource version: resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": \
              invalid syntax"
         ))
     })
@@ -138,8 +139,11 @@ fn check(options: &ListOptions) -> Result<(), Refusal> {
             "specifying resource version is not allowed when using continue",
         ));
     }
-    let forbid =
-        |why: &str| Err(Refusal::bad_request(format!("resourceVersionMatch: Forbidden: {why}")));
+    let forbid = |why: &str| {
+        let mut causes = Causes::default();
+        causes.forbidden("resourceVersionMatch", why);
+        Err(Refusal::invalid_options("ListOptions", causes.into_vec()))
+    };
     match options.version_match {
         None => Ok(()),
         Some(_) if version.is_empty() => {
@@ -184,6 +188,8 @@ impl Token {
             let after = token["start"].as_str()?.trim_end_matches('\0').to_owned();
             Some(Self { revision: token["rv"].as_u64()?, after })
         };
-        read().map(Some).ok_or_else(|| Refusal::bad_request("continue key is not valid"))
+        read().map(Some).ok_or_else(|| {
+            Refusal::bad_request("invalid continue token: continue key is not valid")
+        })
     }
 }

@@ -32,7 +32,8 @@ impl Server {
         let scale = read(SCALE, given).map_err(cannot)?.object;
         let mut causes = Causes::default();
         workload::validate_scale(&scale, &mut causes);
-        refuse_if_any(target.kind, &scale, causes)?;
+        refuse_if_any(target.kind, &scale, causes)
+            .map_err(|refusal| refusal.naming("autoscaling", "Scale"))?;
         let mut object = self.get(target)?.value();
         let version = text(&scale["metadata"]["resourceVersion"]);
         if !version.is_empty() && version != text(&object["metadata"]["resourceVersion"]) {
@@ -71,7 +72,9 @@ impl Server {
         let mut pod = self.get(target)?.value();
         if let Some(bound) = pod["spec"]["nodeName"].as_str() {
             let why = format!("pod {} is already assigned to node \"{bound}\"", target.name);
-            return Err(Refusal::conflict(target.kind, &target.name, &why));
+            return Err(
+                Refusal::conflict(target.kind, &target.name, &why).naming("", "pods/binding")
+            );
         }
         if pod["metadata"]["deletionTimestamp"].is_string() {
             let why = format!("pod {} is being deleted, cannot be assigned to a host", target.name);

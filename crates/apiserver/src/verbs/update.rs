@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::create::{refuse_if_any, text};
 use super::read::{body, normal};
 use super::{Outcome, Shown, Target, WriteOptions};
-use crate::defaults::{allocation, carry};
+use crate::defaults::carry;
 use crate::kinds::{Kind, Subresource, Updates};
 use crate::refusal::Refusal;
 use crate::server::{Server, Sweeping};
@@ -77,6 +77,10 @@ impl Server {
         let old = stored.value();
         settle_version(kind, &mut new, &old)?;
         settle_meta(&mut new, &old);
+        if kind.resource == "services" && part == Part::Object {
+            // Before validation, as upstream does: `beginUpdate` in core/service/storage.
+            self.allocate(kind, &mut new, Some(&old))?;
+        }
         let new = prepared(kind, part, new, &old);
         let mut outcome = self.store_update(target, Edit { part, new, old }, options)?;
         outcome.warnings = read.warnings;
@@ -93,17 +97,15 @@ impl Server {
         options: &WriteOptions,
     ) -> Result<Outcome, Refusal> {
         let kind = target.kind;
-        let Edit { part, mut new, old } = edit;
-        if kind.resource == "services" && part == Part::Object {
-            allocation::normalize(&mut new, Some(&old));
-            new = normal(kind, new);
-            validate_update(kind, &new, &old)?;
-            self.allocate(kind, &mut new, Some(&old))?;
-        } else if part == Part::Object {
+        let Edit { part, new, old } = edit;
+        if part == Part::Object {
             validate_update(kind, &new, &old)?;
         } else {
             let mut causes = Causes::default();
             meta::validate_update(&new["metadata"], &old["metadata"], &mut causes);
+            if part == Part::Status {
+                (kind.rules.validate_status)(&new, &mut causes);
+            }
             refuse_if_any(kind, &new, causes)?;
         }
         let key = target.key();
@@ -112,8 +114,8 @@ impl Server {
             return outcome(Shown::Value(new));
         }
         if leaves_with_its_last_finalizer(&new, &old) || is_finalized(kind, &new) {
-            let removed = self.remove(kind, &key);
-            return outcome(Shown::Value(removed.map_or(new, |stored| stored.value())));
+            self.remove(kind, &key);
+            return outcome(Shown::Value(new));
         }
         if new == old {
             // Nothing to write: the version stays. Upstream: `GuaranteedUpdate` in etcd3/store.go.
@@ -155,7 +157,11 @@ fn settle_version(kind: &Kind, new: &mut Value, old: &Value) -> Result<(), Refus
     let uid = text(&new["metadata"]["uid"]);
     if !uid.is_empty() && uid != text(&old["metadata"]["uid"]) {
         let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{}/{name}, ResourceVersion: \
+             0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object \
+             meta: {}",
+            kind.resource,
+            text(&old["metadata"]["namespace"]),
             text(&old["metadata"]["uid"])
         );
         return Err(Refusal::conflict(kind, &name, &why));
@@ -166,15 +172,13 @@ fn settle_version(kind: &Kind, new: &mut Value, old: &Value) -> Result<(), Refus
             let mut causes = Causes::default();
             let why = "must be specified for an update";
             causes.invalid("metadata.resourceVersion", &json!(0), why);
-            return Err(Refusal::invalid(kind, &name, causes.into_vec()));
+            let refusal = Refusal::invalid(kind, &name, causes.into_vec());
+            return Err(refusal.naming(kind.group, kind.resource));
         }
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
     } else if version.parse::<u64>().is_err() {
-        let mut causes = Causes::default();
-        let why = "strconv.ParseUint: parsing";
-        let why = format!("{why} \"{version}\": invalid syntax");
-        causes.invalid_text("metadata.resourceVersion", &version, &why);
-        return Err(Refusal::invalid(kind, &name, causes.into_vec()));
+        let why = format!("strconv.ParseUint: parsing \"{version}\": invalid syntax");
+        return Err(Refusal::internal(why));
     } else if version != text(&old["metadata"]["resourceVersion"]) {
         return Err(Refusal::modified_meanwhile(kind, &name));
     }
@@ -206,8 +210,12 @@ fn prepared(kind: &Kind, part: Part, new: Value, old: &Value) -> Value {
 
 fn validate_update(kind: &Kind, new: &Value, old: &Value) -> Result<(), Refusal> {
     let mut causes = Causes::default();
+    // Upstream checks metadata for all kinds, and then most kinds do it again.
     meta::validate_update(&new["metadata"], &old["metadata"], &mut causes);
-    meta::validate(kind, &new["metadata"], &mut causes);
+    match kind.resource {
+        "endpointslices" => meta::validate(kind, &new["metadata"], &mut causes),
+        _ => meta::validate_update(&new["metadata"], &old["metadata"], &mut causes),
+    }
     (kind.rules.validate_update)(new, old, &mut causes);
     refuse_if_any(kind, new, causes)
 }

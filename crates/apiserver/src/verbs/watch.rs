@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::Target;
 use super::list::{ListOptions, VersionMatch, parse_version};
 use crate::refusal::Refusal;
 use crate::selectors::Selector;
 use crate::server::Server;
 use crate::store::{Cursor, Stored};
+use crate::validation::Causes;
 
 /// What a watch may be told.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +36,7 @@ pub struct WatchStart {
 impl Server {
     pub fn watch(&self, target: &Target, options: &WatchOptions) -> Result<WatchStart, Refusal> {
         check(options)?;
-        let asked = parse_version(&options.resource_version)?;
+        let asked = version(&options.resource_version)?;
         let current = self.store.revision();
         let shows_state = match options.send_initial {
             Some(wanted) => wanted,
@@ -81,22 +84,34 @@ impl Server {
 }
 
 fn check(options: &WatchOptions) -> Result<(), Refusal> {
-    let forbid = |why: &str| Err(Refusal::bad_request(why));
+    let mut causes = Causes::default();
+    let path = "resourceVersionMatch";
     match (options.send_initial, options.version_match) {
-        (Some(_), None) => forbid(
-            "resourceVersionMatch: Forbidden: sendInitialEvents requires setting \
-             resourceVersionMatch to NotOlderThan",
-        ),
-        (Some(_), Some(VersionMatch::Exact)) => forbid(
-            "resourceVersionMatch: Unsupported value: \"Exact\": supported values: \"NotOlderThan\"",
-        ),
-        (Some(true), Some(VersionMatch::NotOlderThan)) if !options.bookmarks => forbid(
-            "sendInitialEvents: Forbidden: sendInitialEvents requires allowWatchBookmarks to be set",
-        ),
-        (None, Some(_)) => forbid(
-            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless \
-             sendInitialEvents is provided",
-        ),
-        _ => Ok(()),
+        (Some(_), None) => {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            causes.forbidden(path, why);
+        }
+        (Some(_), Some(VersionMatch::Exact)) => {
+            causes.not_supported(path, &Value::from("Exact"), &["NotOlderThan"]);
+        }
+        (Some(true), Some(VersionMatch::NotOlderThan)) if !options.bookmarks => {
+            let why = "sendInitialEvents requires allowWatchBookmarks to be set";
+            causes.forbidden("sendInitialEvents", why);
+        }
+        (None, Some(_)) => {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is \
+                       provided";
+            causes.forbidden(path, why);
+        }
+        _ => return Ok(()),
     }
+    Err(Refusal::invalid_options("ListOptions", causes.into_vec()))
+}
+
+/// A watch tells of a version it cannot read in other words than a list.
+fn version(text: &str) -> Result<Option<u64>, Refusal> {
+    parse_version(text).map_err(|refusal| {
+        let message = refusal.message.trim_start_matches("invalid resource version: ");
+        Refusal::internal(message)
+    })
 }
