@@ -6,3 +6,4 @@ mod daily;
 mod faults;
 mod leading;
 mod objects;
+mod storms;

@@ -1,0 +1,204 @@
+//! Storm, then calm: random changes, held watches, lost answers, new pictures, changes of leader;
+//! then all is quiet, and what is published must be right and stay so.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use endpointd_engine::{Input, Settings};
+use endpointd_model::{Kind, Object, Phase, Resource, Uid};
+
+use crate::cluster::{Cluster, Mishap};
+use crate::objects::{addresses, endpoints, key, node, pod, ready, service, unready};
+
+const STEPS: usize = 120;
+const SERVICES: [&str; 3] = ["web", "api", "db"];
+const PODS: u64 = 6;
+
+/// SplitMix64: the same seed, the same storm.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % sides
+    }
+
+    fn service(&mut self) -> &'static str {
+        SERVICES[self.roll(SERVICES.len() as u64) as usize]
+    }
+
+    fn kind(&mut self) -> Kind {
+        Kind::ALL[self.roll(Kind::ALL.len() as u64) as usize]
+    }
+}
+
+fn change_pods(cluster: &mut Cluster, dice: &mut Dice) {
+    let name = format!("{}-{}", dice.service(), dice.roll(PODS));
+    let at = key(&name);
+    if !cluster.pods.contains_key(&at) {
+        return cluster.put_pod(pod(&name));
+    }
+    match dice.roll(5) {
+        0 => cluster.remove_pod(&at),
+        1 => cluster.change_pod(&at, unready),
+        2 => cluster.change_pod(&at, ready),
+        3 => cluster.change_pod(&at, |pod| pod.phase = Phase::Failed),
+        _ => cluster.change_pod(&at, |pod| pod.is_terminating = true),
+    }
+}
+
+fn change_services(cluster: &mut Cluster, dice: &mut Dice) {
+    let name = dice.service();
+    let at = key(name);
+    if !cluster.services.contains_key(&at) {
+        let uid = Uid::from(format!("{name}-{}", dice.roll(1 << 40)).as_str());
+        return cluster.put_service(endpointd_model::Service { uid, ..service(name) });
+    }
+    match dice.roll(3) {
+        0 => cluster.remove_service(&at),
+        1 => {
+            let labels = crate::objects::labels(dice.service());
+            let service = endpointd_model::Service { labels, ..cluster.services[&at].clone() };
+            cluster.put_service(service);
+        }
+        _ => {
+            let publish_not_ready = dice.roll(2) == 0;
+            let old = cluster.services[&at].clone();
+            cluster.put_service(endpointd_model::Service { publish_not_ready, ..old });
+        }
+    }
+}
+
+/// Someone else deletes or empties what is published.
+fn meddle(cluster: &mut Cluster, dice: &mut Dice) {
+    let all: Vec<_> = cluster.objects.keys().cloned().collect();
+    if all.is_empty() {
+        return;
+    }
+    let (resource, at) = all[dice.roll(all.len() as u64) as usize].clone();
+    if dice.roll(2) == 0 {
+        return cluster.remove_object(resource, &at);
+    }
+    let mut object = cluster.objects[&(resource, at)].clone();
+    match &mut object {
+        Object::Slice(slice) => drop(slice.endpoints.pop()),
+        Object::Endpoints(endpoints) => endpoints.subsets.clear(),
+    }
+    cluster.put_object(object);
+}
+
+fn misbehave(cluster: &mut Cluster, dice: &mut Dice) {
+    let mishap = match dice.roll(6) {
+        0 => Mishap::LostApplied,
+        1 => Mishap::LostNotApplied,
+        2 => Mishap::Unreachable,
+        3 => Mishap::Throttled(dice.roll(3) as u32),
+        _ => Mishap::None,
+    };
+    match dice.roll(8) {
+        0 => cluster.hold(dice.kind()),
+        1 => cluster.release(),
+        2 => cluster.list(dice.kind()),
+        3 => cluster.is_blind = dice.roll(2) == 0,
+        4 => {
+            cluster.tell(Input::Follow);
+            cluster.run();
+            cluster.tell(Input::Lead);
+        }
+        5 if dice.roll(4) == 0 => cluster.restart(),
+        _ => cluster.mishaps.push_back(mishap),
+    }
+}
+
+fn storm(seed: u64) -> Cluster {
+    let mut dice = Dice(seed);
+    let mut cluster = Cluster::new(Settings { seed, ..Settings::default() });
+    cluster.put_node(node("n"));
+    cluster.start();
+    for _ in 0..STEPS {
+        match dice.roll(10) {
+            0..=4 => change_pods(&mut cluster, &mut dice),
+            5 => change_services(&mut cluster, &mut dice),
+            6 => meddle(&mut cluster, &mut dice),
+            7 if dice.roll(4) == 0 && cluster.nodes.contains_key("n") => cluster.remove_node("n"),
+            7 => cluster.put_node(node("n")),
+            _ => misbehave(&mut cluster, &mut dice),
+        }
+        if dice.roll(3) > 0 {
+            cluster.pass(Duration::from_millis(dice.roll(700)));
+        }
+    }
+    cluster
+}
+
+/// What must be published, worked out the slow and obvious way.
+fn check(cluster: &Cluster, seed: u64) {
+    for name in SERVICES {
+        let Some(service) = cluster.services.get(&key(name)) else {
+            let leftover = cluster.objects.get(&(Resource::Endpoints, key(name)));
+            assert!(leftover.is_none(), "seed {seed}: Endpoints of `{name}` are left");
+            continue;
+        };
+        let mut want = BTreeSet::new();
+        let mut want_addresses = BTreeSet::new();
+        for pod in cluster.pods.values().filter(|pod| pod.phase == Phase::Live) {
+            if !service.selector.selects(&pod.labels) {
+                continue;
+            }
+            let endpointd_model::PodIp::Ip(ip) = &pod.ips.all[0] else { panic!("an address") };
+            let serves = pod.is_ready() && !pod.is_terminating || service.publish_not_ready;
+            let has_node = cluster.nodes.contains_key("n") || service.publish_not_ready;
+            if has_node {
+                want.insert(format!("{ip} {}", if serves { "ready" } else { "unready" }));
+            }
+            if !pod.is_terminating || service.publish_not_ready {
+                let is_ready = pod.is_ready() || service.publish_not_ready;
+                want_addresses.insert(if is_ready { format!("{ip}") } else { format!("({ip})") });
+            }
+        }
+        let of_this = |one: &&endpointd_model::EndpointSlice| {
+            one.meta.owners.iter().any(|owner| owner.uid == service.uid)
+        };
+        assert!(cluster.slices().iter().any(|one| of_this(&one)), "seed {seed}: `{name}` has none");
+        let got: Vec<String> = endpoints(cluster, name);
+        assert_eq!(got, want.into_iter().collect::<Vec<_>>(), "seed {seed}: slices of `{name}`");
+        let got: BTreeSet<String> = addresses(cluster, name).into_iter().collect();
+        assert_eq!(got, want_addresses, "seed {seed}: Endpoints of `{name}`");
+    }
+}
+
+fn storm_then_calm(seed: u64) {
+    let mut cluster = storm(seed);
+    cluster.mishaps.clear();
+    cluster.is_blind = false;
+    cluster.release();
+    // Slices of Services that are gone are the garbage collector's.
+    let uids: BTreeSet<Uid> = cluster.services.values().map(|one| one.uid.clone()).collect();
+    let is_orphan = |slice: &&endpointd_model::EndpointSlice| {
+        slice.meta.owners.iter().all(|owner| !uids.contains(&owner.uid))
+    };
+    let orphans: Vec<_> =
+        cluster.slices().into_iter().filter(is_orphan).map(|slice| slice.meta.key()).collect();
+    for orphan in orphans {
+        cluster.remove_object(Resource::Slices, &orphan);
+    }
+    cluster.pass(Duration::from_secs(40));
+    check(&cluster, seed);
+    cluster.forget_log();
+    cluster.pass(Duration::from_secs(600));
+    assert_eq!(cluster.sent, [""; 0], "seed {seed}: no rest");
+    assert_eq!(cluster.report().keys, [], "seed {seed}: something is left to do");
+    assert_eq!(cluster.report().sizes.n_tombstones, 0, "seed {seed}: a tombstone is left");
+    cluster.restart();
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(cluster.sent, [""; 0], "seed {seed}: a restart writes");
+}
+
+#[test]
+fn after_every_storm_what_is_published_is_right_and_stays_so() {
+    for seed in 0..1000 {
+        storm_then_calm(seed);
+    }
+}
