@@ -4,19 +4,32 @@ use std::time::Duration;
 
 use serde_json::Value;
 use ureq::Agent;
+use ureq::config::ConfigBuilder;
 use ureq::http::Request;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::typestate::AgentScope;
 
 use crate::kubeconfig::Token;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
+const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// Requests to one cluster, as its administrator.
+/// Requests to one API server.
+#[derive(Clone)]
 pub struct Api {
     agent: Agent,
     url: String,
-    token: Token,
+    token: Option<Token>,
+}
+
+/// What becomes of a connection after its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// A kept connection would be a dead one after a restart of kube-apiserver.
+    Closed,
+    /// For many requests to a server that stays.
+    Kept,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -36,19 +49,23 @@ impl From<ureq::Error> for ApiError {
 }
 
 impl Api {
-    pub(crate) fn new(url: &str, authority: &str, token: Token) -> Result<Self, ApiError> {
+    pub(crate) fn new(
+        url: &str,
+        authority: &str,
+        token: Token,
+        connections: Connections,
+    ) -> Result<Self, ApiError> {
         let authority = Certificate::from_pem(authority.as_bytes())?;
         let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[authority])).build();
-        let agent = Agent::config_builder()
-            .tls_config(tls)
-            .proxy(None)
-            .http_status_as_error(false)
-            .timeout_global(Some(TIMEOUT))
-            // A kept connection would be a dead one after a restart of kube-apiserver.
-            .max_idle_connections(0)
-            .build()
-            .new_agent();
-        Ok(Self { agent, url: url.to_owned(), token })
+        let agent = agent(connections).tls_config(tls).build().new_agent();
+        Ok(Self { agent, url: url.to_owned(), token: Some(token) })
+    }
+
+    /// A server that speaks plain HTTP and asks nobody who they are, at a URL without a slash at
+    /// the end.
+    pub fn plain(url: &str) -> Self {
+        let agent = agent(Connections::Kept).build().new_agent();
+        Self { agent, url: url.to_owned(), token: None }
     }
 
     pub fn get(&self, path: &str) -> Result<Value, ApiError> {
@@ -61,6 +78,11 @@ impl Api {
 
     pub fn replace(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
         self.json("PUT", path, Some(object))
+    }
+
+    /// A JSON merge patch (RFC 7386): what it does not name stays, `null` removes.
+    pub fn merge(&self, path: &str, patch: &Value) -> Result<Value, ApiError> {
+        self.json("PATCH", path, Some(patch))
     }
 
     pub fn delete(&self, path: &str) -> Result<Value, ApiError> {
@@ -77,12 +99,15 @@ impl Api {
     }
 
     fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String, ApiError> {
-        let request = Request::builder()
+        let content = if method == "PATCH" { MERGE_PATCH } else { "application/json" };
+        let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.url))
-            .header("Authorization", format!("Bearer {}", self.token.text()))
-            .header("Content-Type", "application/json")
+            .header("Content-Type", content)
             .header("Accept", "*/*");
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {}", token.text()));
+        }
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = request.body(body).map_err(ureq::Error::from)?;
         let mut response = self.agent.run(request)?;
@@ -91,6 +116,17 @@ impl Api {
             return Ok(text);
         }
         Err(ApiError::Refused { status: response.status().as_u16(), message: message_of(text) })
+    }
+}
+
+fn agent(connections: Connections) -> ConfigBuilder<AgentScope> {
+    let builder = Agent::config_builder()
+        .proxy(None)
+        .http_status_as_error(false)
+        .timeout_global(Some(TIMEOUT));
+    match connections {
+        Connections::Closed => builder.max_idle_connections(0),
+        Connections::Kept => builder,
     }
 }
 

@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::api::{Api, ApiError};
+use crate::api::{Api, ApiError, Connections};
 use crate::binaries::Binaries;
 use crate::certificates;
 use crate::flags;
@@ -107,7 +107,7 @@ impl Cluster {
             programs: Mutex::default(),
             binaries: binaries.clone(),
             options,
-            api: Api::new(&url, &authority, users.admin.clone())?,
+            api: Api::new(&url, &authority, users.admin.clone(), Connections::Closed)?,
             url,
             authority,
             users,
@@ -146,6 +146,12 @@ impl Cluster {
         &self.api
     }
 
+    /// Requests as the administrator over connections that stay open: cheap, and for tests that
+    /// do not restart kube-apiserver.
+    pub fn fast_api(&self) -> Result<Api, ApiError> {
+        Api::new(&self.url, &self.authority, self.users.admin.clone(), Connections::Kept)
+    }
+
     /// The administrator's kubeconfig file.
     pub fn kubeconfig(&self) -> PathBuf {
         self.file("admin.kubeconfig")
@@ -172,10 +178,16 @@ impl Cluster {
     pub fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, StartError> {
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
         self.api.create(&accounts, &json!({"metadata": {"name": name}}))?;
+        self.kubeconfig_of(namespace, name)
+    }
+
+    /// A kubeconfig file with a token of a ServiceAccount that is there.
+    pub fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf, StartError> {
+        let tokens = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
         let request = json!({"spec": {"expirationSeconds": 24 * 60 * 60}});
-        let answer = self.api.create(&format!("{accounts}/{name}/token"), &request)?;
+        let answer = self.api.create(&tokens, &request)?;
         let token = Token::from_text(&text_at(&answer["status"]["token"]));
-        let path = self.file(&format!("{namespace}-{name}.kubeconfig"));
+        let path = self.file(&format!("{namespace}-{account}.kubeconfig"));
         kubeconfig::write(&path, self.directory(), &self.url, &token)?;
         Ok(path)
     }
@@ -209,7 +221,7 @@ impl Cluster {
     /// Requests to kube-controller-manager itself: its metrics and health.
     pub fn controller_manager(&self) -> Result<Api, ApiError> {
         let url = format!("https://127.0.0.1:{}", self.controller_manager_port.number());
-        Api::new(&url, &self.authority, self.users.admin.clone())
+        Api::new(&url, &self.authority, self.users.admin.clone(), Connections::Closed)
     }
 
     /// Ends a program and waits for its end. One that ignores SIGTERM is killed after a minute.
@@ -243,6 +255,11 @@ impl Cluster {
             let status = running.ended()?;
             Some(StartError::Ended { program, status, log: running.log_end() })
         })
+    }
+
+    /// Makes another program one of those that end with the cluster, whoever is killed.
+    pub fn adopt<'a>(&self, program: &'a mut Command) -> &'a mut Command {
+        self.keeper.adopt(program)
     }
 
     fn file(&self, name: &str) -> PathBuf {
