@@ -211,7 +211,7 @@ impl Engine {
                 self.confirm(owner, Lookup::Object(resource, key));
             }
             (Lookup::Service(_), Found::Service(service)) => {
-                let picture = self.picture_of_services();
+                let picture = self.picture_of(Kind::Services);
                 self.cache.put_service(*service, picture, &mut marks);
             }
             (lookup @ Lookup::Service(_), Found::Absent) => self.confirm(owner, lookup),
@@ -357,10 +357,6 @@ impl Engine {
             Resource::Slices => Kind::Slices,
             Resource::Endpoints => Kind::Endpoints,
         })
-    }
-
-    fn picture_of_services(&self) -> Picture {
-        self.picture_of(Kind::Services)
     }
 
     fn picture_of(&self, kind: Kind) -> Picture {

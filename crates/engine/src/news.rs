@@ -7,6 +7,7 @@ use endpointd_plan::Memory;
 use crate::cache::{Marks, Origin, Picture};
 use crate::engine::Engine;
 use crate::flights::Echo;
+use crate::queue::{Place, Priority};
 use crate::{Effect, Moment};
 
 impl Engine {
@@ -41,12 +42,12 @@ impl Engine {
         match change {
             Change::Service(Sight::Present(service)) => {
                 if self.cache.put_service(service, picture, &mut marks) {
-                    self.forget(&key);
+                    self.forget(&key, now);
                 }
             }
             Change::Service(Sight::Gone(_)) => {
                 self.cache.remove_service(&key, &mut marks);
-                self.forget(&key);
+                self.forget(&key, now);
             }
             Change::Pod(Sight::Present(pod)) => self.cache.put_pod(pod, picture, &mut marks),
             Change::Pod(Sight::Gone(_)) => self.cache.remove_pod(&key, &mut marks),
@@ -120,7 +121,7 @@ impl Engine {
             Kind::Services => {
                 for key in self.cache.services_not_in(picture, version) {
                     self.cache.remove_service(&key, &mut marks);
-                    self.forget(&key);
+                    self.forget(&key, now);
                 }
             }
             Kind::Pods => {
@@ -148,13 +149,20 @@ impl Engine {
         self.cache.drop_tombstones(resource, picture);
     }
 
-    /// The Service is gone or another one: what was remembered of it is nobody's.
-    fn forget(&mut self, key: &Key) {
+    /// The Service is gone or another one: what was remembered of it is nobody's. A sync under way
+    /// was decided on the old one, and may yet write what nobody else would remove.
+    fn forget(&mut self, key: &Key, now: Moment) {
         for lane in &mut self.lanes {
-            if lane.queue.place(key).is_none() {
-                lane.keys.remove(key);
-            } else if let Some(state) = lane.keys.get_mut(key) {
-                state.memory = Memory::default();
+            match lane.queue.place(key) {
+                None => drop(lane.keys.remove(key)),
+                Some(place) => {
+                    if let Some(state) = lane.keys.get_mut(key) {
+                        state.memory = Memory::default();
+                    }
+                    if matches!(place, Place::Flying { .. }) {
+                        lane.queue.mark(key, Priority::Live, now, now);
+                    }
+                }
             }
         }
     }

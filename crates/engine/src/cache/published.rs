@@ -106,7 +106,7 @@ fn same_meta(a: &Meta, b: &Meta) -> bool {
 }
 
 impl Cache {
-    /// Says which version is known now, if the copy told something new.
+    /// Says whether the copy told something new.
     pub fn put_object(
         &mut self,
         object: Object,

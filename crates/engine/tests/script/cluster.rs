@@ -25,6 +25,9 @@ pub struct Cluster {
     pub mishaps: VecDeque<Mishap>,
     /// Decides over every write.
     pub refuse: Option<fn(&Write) -> bool>,
+    /// Answers come only after everything the watches have to tell.
+    pub is_slow: bool,
+    late: VecDeque<Input>,
     /// Live reads fail.
     pub is_blind: bool,
     /// `verb resource name`, as sent.
@@ -60,6 +63,8 @@ impl Cluster {
             held: Vec::new(),
             mishaps: VecDeque::new(),
             refuse: None,
+            is_slow: false,
+            late: VecDeque::new(),
             is_blind: false,
             sent: Vec::new(),
             looked: Vec::new(),
@@ -82,6 +87,7 @@ impl Cluster {
         self.engine = Engine::new(Settings::default());
         self.pending.clear();
         self.held.clear();
+        self.late.clear();
         self.forget_log();
         self.start();
     }
@@ -129,13 +135,26 @@ impl Cluster {
     pub fn run(&mut self) {
         const STEPS_MAX: usize = 100_000;
         for _ in 0..STEPS_MAX {
-            if let Some(effect) = self.engine.next(self.now) {
-                self.perform(effect);
-            } else if !self.deliver() {
+            if !self.step() {
                 return;
             }
         }
         panic!("no rest after {STEPS_MAX} steps: {:?}", &self.sent[self.sent.len() - 10..]);
+    }
+
+    /// One thing that is to be done, told, or answered; whether there was one.
+    pub fn step(&mut self) -> bool {
+        if let Some(effect) = self.engine.next(self.now) {
+            self.perform(effect);
+            return true;
+        }
+        if self.deliver() {
+            return true;
+        }
+        let answer = self.late.pop_front();
+        let has_answer = answer.is_some();
+        answer.into_iter().for_each(|answer| self.tell(answer));
+        has_answer
     }
 
     /// Lets time pass, acting whenever something is due.
@@ -281,7 +300,8 @@ impl Cluster {
             Mishap::Throttled(after_secs) => Outcome::Throttled { after_secs },
             Mishap::Terminating => Outcome::Pointless("namespace is being terminated".into()),
         };
-        self.tell(Input::Outcome(ticket, outcome));
+        let answer = Input::Outcome(ticket, outcome);
+        if self.is_slow { self.late.push_back(answer) } else { self.tell(answer) }
     }
 
     /// As an API server does it: versions and uids are checked.

@@ -48,6 +48,44 @@ fn a_conflict_is_settled_by_reading_and_planning_again() {
 }
 
 #[test]
+fn an_answer_that_comes_after_its_echo_changes_nothing() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.is_slow = true;
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    assert_eq!((cluster.sent.len(), cluster.ends.len()), (2, 2), "{:?}", cluster.sent);
+}
+
+#[test]
+fn a_service_deleted_while_its_endpoints_are_being_created_leaves_none_behind() {
+    let mut cluster = settled(&[]);
+    cluster.is_slow = true;
+    cluster.put_service(service("web"));
+    while cluster.sent.len() < 2 {
+        cluster.step();
+    }
+    cluster.remove_service(&key("web"));
+    cluster.run();
+    assert_eq!(cluster.objects.keys().filter(|(_, one)| *one == key("web")).count(), 0);
+}
+
+#[test]
+fn a_foreign_edit_while_our_write_is_under_way_is_repaired() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.is_slow = true;
+    cluster.change_pod(&key("web-0"), unready);
+    let n_before = cluster.sent.len();
+    while cluster.sent.len() < n_before + 2 {
+        cluster.step();
+    }
+    let mut edited = cluster.slices()[0].clone();
+    edited.endpoints.clear();
+    cluster.put_object(Object::Slice(edited));
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready", "10.0.0.2 ready"]);
+}
+
+#[test]
 fn a_refused_create_holds_back_neither_removals_nor_neighbours() {
     let mut cluster = settled(&[("web", 100), ("api", 1)]);
     cluster.refuse = Some(|write| matches!(write, Write::Create(_)));
@@ -73,6 +111,36 @@ fn a_refused_create_holds_back_neither_removals_nor_neighbours() {
     cluster.pass(Duration::from_secs(31));
     assert_eq!(endpoints(&cluster, "web").len(), 101, "never given up");
     assert!(cluster.report().keys.is_empty());
+}
+
+/// Another Service of the same name: its slices are new, and those of the old one must go.
+fn made_again() -> endpointd_model::Service {
+    endpointd_model::Service { uid: endpointd_model::Uid::from("second"), ..service("web") }
+}
+
+#[test]
+fn what_moves_is_published_before_it_is_removed() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.mishaps.extend([Mishap::LostNotApplied, Mishap::LostNotApplied]);
+    cluster.put_service(made_again());
+    cluster.run();
+    let last = |verb: &str| cluster.sent.iter().rposition(|sent| sent.starts_with(verb));
+    let (created, deleted) = (last("create endpointslices"), last("delete endpointslices"));
+    assert!(created.is_some() && created < deleted, "{:?}", cluster.sent);
+    assert_eq!(endpoints(&cluster, "web").len(), 2);
+}
+
+#[test]
+fn what_cannot_be_published_elsewhere_is_not_removed() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.refuse = Some(|write| matches!(write, Write::Create(_)));
+    cluster.put_service(made_again());
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(endpoints(&cluster, "web").len(), 2, "better the old than nothing");
+    cluster.refuse = None;
+    cluster.pass(Duration::from_secs(31));
+    assert_eq!(cluster.slices()[0].meta.owners[0].uid.to_string(), "second");
+    assert_eq!(endpoints(&cluster, "web").len(), 2);
 }
 
 #[test]

@@ -101,6 +101,7 @@ fn misbehave(cluster: &mut Cluster, dice: &mut Dice) {
         0 => cluster.hold(dice.kind()),
         1 => cluster.release(),
         2 => cluster.list(dice.kind()),
+        3 if dice.roll(2) == 0 => cluster.is_slow = dice.roll(2) == 0,
         3 => cluster.is_blind = dice.roll(2) == 0,
         4 => {
             cluster.tell(Input::Follow);
