@@ -41,6 +41,13 @@ impl Published {
         self.endpoints.get(name).map(|known| &known.object)
     }
 
+    fn is_our_endpoints(&self, name: &str) -> bool {
+        self.endpoints(name).is_some_and(|one| {
+            one.meta.labels.has(names::ENDPOINTS_MANAGED_BY, names::MANAGED_BY_ENDPOINTS)
+                && !one.meta.annotations.contains_key(names::LEADER)
+        })
+    }
+
     pub fn slice(&self, name: &str) -> Option<&EndpointSlice> {
         self.slices.get(name).map(|known| &known.object)
     }
@@ -192,7 +199,9 @@ impl Cache {
         let service = namespace.services.get(name).map(|known| &known.object);
         let key = Key::new(namespace.name.clone(), name.clone());
         let has_selector = service.is_some_and(|service| !service.selector.is_empty());
-        if origin == Origin::Watch && has_selector {
+        // Ours, for a Service that went while they were being written: nobody else removes them.
+        let is_orphan = service.is_none() && namespace.published.is_our_endpoints(name);
+        if is_orphan || (origin == Origin::Watch && has_selector) {
             marks.add(Controller::Endpoints, key.clone(), Priority::Live);
         }
         if namespace.published.may_mirror(name, service) {

@@ -203,3 +203,11 @@ fn after_every_storm_what_is_published_is_right_and_stays_so() {
         storm_then_calm(seed);
     }
 }
+
+/// 7653: a Service went while its Endpoints were being created, and they stayed for ever.
+#[test]
+fn what_once_failed_never_fails_again() {
+    for seed in [7653] {
+        storm_then_calm(seed);
+    }
+}
