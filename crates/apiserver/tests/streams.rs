@@ -1,0 +1,136 @@
+//! What large and slow clients cost: a list is never in memory twice, and a watcher that does not
+//! read is cut off without having cost the others anything.
+
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, BodyDataStream};
+use axum::http::Request;
+use endpointd_apiserver::http::{Shared, router};
+use endpointd_apiserver::store::Limits;
+use endpointd_apiserver::{
+    CountedStamps, DeleteOptions, Kind, Server, Settings, Target, WriteOptions, kinds,
+};
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+const N_PODS: usize = 50_000;
+/// A pod as people write them has a few kilobytes.
+const PADDING_BYTES: usize = 2 << 10;
+const MEBI: u64 = 1 << 20;
+
+/// Both tests weigh the process.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn server(limits: Limits) -> Shared {
+    let settings = Settings { limits, ..Settings::default() };
+    Shared::new(Server::new(Box::new(CountedStamps::starting_at(Timestamp::UNIX_EPOCH)), settings))
+}
+
+fn pods() -> &'static Kind {
+    kinds::find("", "pods").expect("pods are kept")
+}
+
+fn create_pod(shared: &Shared, name: &str, padding: usize) {
+    let pod = json!({
+        "metadata": {"name": name, "annotations": {"example.com/padding": "x".repeat(padding)}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let target = Target::collection(pods(), "default");
+    let created = shared.with(|server| server.create(&target, pod, &WriteOptions::default()));
+    created.expect("the pod is valid");
+}
+
+async fn get(router: &Router, uri: &str) -> BodyDataStream {
+    let request = Request::get(uri).body(Body::empty()).expect("a request");
+    let response = router.clone().oneshot(request).await.expect("it answers everything");
+    assert_eq!(response.status(), 200, "{uri}");
+    response.into_body().into_data_stream()
+}
+
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    let kibi: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kibi << 10
+}
+
+/// The next whole line of a watch.
+async fn next_event(stream: &mut BodyDataStream, rest: &mut Vec<u8>) -> Option<Value> {
+    loop {
+        if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            return Some(serde_json::from_slice(&line).expect("a line is an object"));
+        }
+        let piece = stream.next().await?.expect("in process nothing is cut");
+        rest.extend_from_slice(&piece);
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_fifty_thousand_pods_is_never_in_memory_twice() {
+    let _alone = ALONE.lock().await;
+    let shared = server(Limits::default());
+    for number in 0..N_PODS {
+        create_pod(&shared, &format!("pod-{number}"), PADDING_BYTES);
+    }
+    let router = router(shared);
+    let before = resident_bytes();
+    let mut list = get(&router, "/api/v1/pods").await;
+    let (mut n_bytes, mut n_pieces, mut highest) = (0, 0, before);
+    while let Some(piece) = list.next().await {
+        let piece = piece.expect("in process nothing is cut");
+        if n_pieces % 50 == 0 {
+            highest = highest.max(resident_bytes());
+        }
+        n_bytes += piece.len() as u64;
+        n_pieces += 1;
+    }
+    assert!(n_bytes > 100 * MEBI, "the list is too small to show anything: {n_bytes} bytes");
+    let grown = highest.saturating_sub(before);
+    assert!(grown < n_bytes / 10, "{grown} bytes more while {n_bytes} were sent");
+}
+
+#[tokio::test]
+async fn a_watcher_that_does_not_read_is_cut_off_and_costs_nobody_anything() {
+    const N_CHANGES: usize = 5_000;
+    const LARGE: usize = 8 << 10;
+    let _alone = ALONE.lock().await;
+    let shared = server(Limits { changes_max: 500, ..Limits::default() });
+    let router = router(shared.clone());
+    let uri = "/api/v1/pods?watch=1&resourceVersion=0&timeoutSeconds=600";
+    let (mut slow, mut slow_rest) = (get(&router, uri).await, Vec::new());
+    let (mut fast, mut fast_rest) = (get(&router, uri).await, Vec::new());
+
+    create_pod(&shared, "first", 0);
+    for (stream, rest) in [(&mut slow, &mut slow_rest), (&mut fast, &mut fast_rest)] {
+        let event = next_event(stream, rest).await.expect("both see the first");
+        assert_eq!(event["object"]["metadata"]["name"], "first");
+    }
+
+    let before = resident_bytes();
+    let began = Instant::now();
+    for number in 0..N_CHANGES {
+        let name = format!("pod-{number}");
+        create_pod(&shared, &name, LARGE);
+        let event = next_event(&mut fast, &mut fast_rest).await.expect("it reads on");
+        assert_eq!(event["object"]["metadata"]["name"], *name);
+        let target = Target::object(pods(), "default", &name);
+        let at_once = DeleteOptions { grace_secs: Some(0), ..DeleteOptions::default() };
+        shared.with(|server| server.delete(&target, &at_once)).expect("it is there");
+        for change in ["MODIFIED", "DELETED"] {
+            let event = next_event(&mut fast, &mut fast_rest).await.expect("it reads on");
+            assert_eq!(event["type"], change);
+        }
+    }
+    let each = began.elapsed() / (3 * u32::try_from(N_CHANGES).expect("small"));
+    assert!(each < Duration::from_millis(2), "a change takes {each:?} with a slow watcher");
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 20 * MEBI, "{grown} bytes more: something is kept for the slow watcher");
+
+    let event = next_event(&mut slow, &mut slow_rest).await.expect("it is told");
+    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert_eq!(next_event(&mut slow, &mut slow_rest).await, None, "the watch ends");
+}
