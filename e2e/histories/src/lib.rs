@@ -17,6 +17,7 @@ pub mod pods;
 
 pub mod histories;
 pub mod play;
+pub mod recorded;
 
 pub mod audit;
 pub mod cluster;

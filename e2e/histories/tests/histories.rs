@@ -6,7 +6,9 @@ use std::thread;
 
 use endpointd_control_plane::{Binaries, Options};
 use endpointd_histories::cluster::ours;
-use endpointd_histories::{ClusterUnderTest, Controllers, HISTORIES, History, difference, play};
+use endpointd_histories::{
+    ClusterUnderTest, Controllers, HISTORIES, History, difference, play, recorded,
+};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Histories wait most of the time.
@@ -57,6 +59,7 @@ fn compare(history: &'static History, (upstream, ours): &Pair) -> Result<(), Fai
     });
     let theirs = theirs.map_err(|panic| told("kube-controller-manager", &*panic))?;
     let ours = ours.map_err(|panic| told("endpointd", &*panic))?;
+    recorded::keep(history, &theirs)?;
     match difference(("kube-controller-manager", &theirs), ("endpointd", &ours)) {
         Some(difference) => Err(difference.into()),
         None => Ok(()),
