@@ -12,6 +12,7 @@ use endpointd_histories::audit::{self, Request};
 use endpointd_histories::cluster::ours;
 use endpointd_histories::harness::{self, Test};
 use endpointd_histories::pods::web_ips;
+use endpointd_histories::stage::Kind;
 use endpointd_histories::{
     ClusterUnderTest, Controllers, Daemon, DaemonFlags, HISTORIES, Stage, Wanted, play,
 };
@@ -110,7 +111,19 @@ fn cluster_with(manifests: &str) -> Option<ClusterUnderTest> {
         let output = kubectl.output().expect("`kubectl` is installed");
         assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
     }
+    leave_endpoints_behind(&under_test);
     Some(under_test)
+}
+
+/// Endpoints without a Service, for whoever starts. Those of a Service deleted later the API server may
+/// remove before we do.
+fn leave_endpoints_behind(under_test: &ClusterUnderTest) {
+    let stage = Stage::enter(&under_test.api, "left");
+    let endpoints = json!({
+        "metadata": {"name": "behind"},
+        "subsets": [{"addresses": [{"ip": "192.168.0.1"}], "ports": [{"port": 80}]}],
+    });
+    stage.create(Kind::Endpoints, &endpoints);
 }
 
 /// Skips like a missing control plane does: never where nobody would read it.
@@ -155,7 +168,8 @@ fn assert_none_refused(under_test: &ClusterUnderTest, accounts: &[&str]) {
         ("leases", "update"),
     ] {
         let is_it = |request: &Request| request.resource == resource && request.verb == verb;
-        assert!(requests.iter().any(is_it), "nobody asked to {verb} {resource}");
+        let counted = || audit::counted(&requests);
+        assert!(requests.iter().any(is_it), "no {verb} of {resource} in {:#?}", counted());
     }
     let refused: Vec<&Request> = requests.iter().filter(|one| one.status == 403).collect();
     assert!(refused.is_empty(), "{refused:#?}");
