@@ -71,7 +71,8 @@ impl Shared {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn written(&self) -> signal::Receiver<u64> {
+    /// Changes with every write; holds its revision.
+    pub fn written(&self) -> signal::Receiver<u64> {
         self.written.subscribe()
     }
 }

@@ -1,9 +1,12 @@
 //! `endpointd`: one file per subcommand; this one only chooses between them.
 
 mod choices;
+mod duration;
 mod plan;
+mod playground;
 mod refusal;
 mod run;
+mod shell;
 mod stderr;
 
 use std::process::ExitCode;
@@ -27,12 +30,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Playground(playground::Flags),
     Run(Box<run::Flags>),
     Plan(plan::Flags),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Playground(flags) => playground::run(&flags),
         Command::Run(flags) => run::run(&flags),
         Command::Plan(flags) => plan::run(&flags),
     };

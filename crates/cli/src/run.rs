@@ -1,6 +1,5 @@
 //! `endpointd run`: the controllers against a cluster, until a signal says stop.
 
-mod duration;
 mod flags;
 mod resolve;
 
@@ -8,54 +7,21 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal};
 
 use endpointd_runtime::RunError;
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
 pub use self::flags::Flags;
 use self::flags::{LogFormat, LogLevel};
 use crate::refusal::Refusal;
-
-/// One core decodes and plans, the other carries requests; more would cost memory.
-const WORKERS: usize = 2;
+use crate::shell;
 
 pub fn run(flags: &Flags) -> Result<(), Refusal> {
     // The only chance in the whole process: jitter, and a name of our own in the election.
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     start_log(flags.log_format, flags.log_level);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .enable_all()
-        .build()
-        .map_err(|reason| Refusal::new(reason.to_string(), "are there threads left?"))?;
-    runtime.block_on(async {
-        let stopped = stop_signal()?;
+    shell::workers()?.block_on(async {
+        let stopped = shell::stop_signal()?;
         endpointd_runtime::run(options, |_| (), stopped).await.map_err(refusal)
-    })
-}
-
-/// The first signal asks to stop; a second one does not wait.
-fn stop_signal() -> Result<impl Future<Output = ()>, Refusal> {
-    let listen = |kind| {
-        signal(kind).map_err(|reason| {
-            Refusal::new(format!("cannot listen for signals: {reason}"), "is this a Unix system?")
-        })
-    };
-    let (mut terminate, mut interrupt) =
-        (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tokio::spawn(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            tracing::warn!("stopped at once, by a second signal");
-            std::process::exit(1);
-        });
     })
 }
 

@@ -10,9 +10,9 @@ use endpointd_engine::{ControllerSettings, Settings};
 use endpointd_model::{Controller, Key};
 use endpointd_runtime::Options;
 
-use super::duration::parse_duration;
 use super::flags::{ElectionFlags, Flags, WorkFlags};
 use crate::choices::{self, ENDPOINTS_MAX, number};
+use crate::duration::parse_duration;
 use crate::refusal::Refusal;
 
 /// As kube-controller-manager bounds the two slice controllers.

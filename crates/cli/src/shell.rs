@@ -1,0 +1,42 @@
+//! What commands that run for a while have in common: threads, and an end by signal.
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::refusal::Refusal;
+
+/// One core decodes and plans, the other carries requests; more would cost memory.
+const WORKERS: usize = 2;
+
+pub fn workers() -> Result<Runtime, Refusal> {
+    Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|reason| Refusal::new(reason.to_string(), "are there threads left?"))
+}
+
+/// The first signal asks to stop; a second one does not wait.
+pub fn stop_signal() -> Result<impl Future<Output = ()>, Refusal> {
+    let listen = |kind| {
+        signal(kind).map_err(|reason| {
+            Refusal::new(format!("cannot listen for signals: {reason}"), "is this a Unix system?")
+        })
+    };
+    let (mut terminate, mut interrupt) =
+        (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::warn!("stopped at once, by a second signal");
+            std::process::exit(1);
+        });
+    })
+}

@@ -1,0 +1,75 @@
+//! Chance from a seed: the same words under the same seed fall the same way, in whatever order they
+//! are asked for.
+
+use std::time::Duration;
+
+/// As in names the API server generates: no vowels, so no words.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_LENGTH: usize = 5;
+
+/// A number that looks random. FNV-1a over the words, finished as in SplitMix64.
+pub fn roll(seed: u64, words: &[&str], n: u64) -> u64 {
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let mut hash = 0xcbf2_9ce4_8422_2325 ^ seed;
+    let mut take = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+    for word in words {
+        word.bytes().for_each(&mut take);
+        take(0xff);
+    }
+    n.to_le_bytes().into_iter().for_each(&mut take);
+    let mut mixed = hash;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// One of `n_choices`, which must not be zero.
+pub fn pick(seed: u64, words: &[&str], n: u64, n_choices: usize) -> usize {
+    let n_choices = u64::try_from(n_choices).expect("a count fits");
+    usize::try_from(roll(seed, words, n) % n_choices).expect("smaller than a count")
+}
+
+/// A time from `least` up to `most`.
+pub fn lasting(seed: u64, words: &[&str], least: Duration, most: Duration) -> Duration {
+    let span = u64::try_from((most - least).as_millis()).expect("short times");
+    least + Duration::from_millis(roll(seed, words, 0) % (span + 1))
+}
+
+/// Five characters to end a name with.
+pub fn suffix(seed: u64, words: &[&str], n: u64) -> String {
+    let mut rest = roll(seed, words, n);
+    let mut next = || {
+        let index = usize::try_from(rest % 27).expect("smaller than the alphabet");
+        rest /= 27;
+        char::from(ALPHABET[index])
+    };
+    (0..SUFFIX_LENGTH).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_words_fall_the_same_way() {
+        assert_eq!(suffix(7, &["web"], 3), suffix(7, &["web"], 3));
+        assert_ne!(suffix(7, &["web"], 3), suffix(8, &["web"], 3));
+        assert_ne!(roll(7, &["we", "b"], 3), roll(7, &["w", "eb"], 3));
+    }
+
+    #[test]
+    fn times_stay_within_their_bounds() {
+        let (least, most) = (Duration::from_millis(200), Duration::from_millis(210));
+        for word in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"] {
+            let time = lasting(1, &[word], least, most);
+            assert!(least <= time && time <= most, "{time:?}");
+        }
+    }
+
+    #[test]
+    fn choices_are_spread() {
+        let mut seen = [0; 3];
+        (0..300).for_each(|n| seen[pick(1, &["x"], n, 3)] += 1);
+        assert!(seen.iter().all(|n| *n > 60), "{seen:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! How people see a playground: a page that is redrawn on a terminal ([`page`]), or plain lines
+//! elsewhere ([`plain`]). Both are functions from a picture to text; [`screen`] puts a page up.
+
+pub mod page;
+pub mod plain;
+pub mod screen;
+mod span;
+
+pub use span::{Colour, Line};
+
+use std::path::Path;
+use std::time::Duration;
+
+/// What does not change while a playground runs.
+#[derive(Clone, Debug)]
+pub struct About {
+    pub scenario: &'static str,
+    pub seed: u64,
+    pub url: String,
+    pub pages: Option<String>,
+    pub kubeconfig: String,
+    pub has_workload: bool,
+}
+
+/// Commands worth a try, in the order people should try them.
+pub fn suggestions(about: &About) -> Vec<String> {
+    let mut lines = vec![format!("export KUBECONFIG={}", about.kubeconfig)];
+    if about.has_workload {
+        lines.extend(
+            [
+                "kubectl get endpointslices -n shop -w",
+                "kubectl scale deployment web -n shop --replicas=150",
+                "kubectl set image deployment web -n shop app=playground.example/web:next",
+                "kubectl annotate pods -n shop -l app=api endpointd-playground/ready=false",
+                "kubectl delete node node-01",
+            ]
+            .map(str::to_owned),
+        );
+    } else {
+        lines.extend(
+            [
+                "kubectl create deployment web --image=nginx --replicas=3 --port=80",
+                "kubectl expose deployment web",
+                "kubectl get endpointslices -w",
+            ]
+            .map(str::to_owned),
+        );
+    }
+    lines.extend(about.pages.iter().map(|pages| format!("curl -s {pages}/report?pretty")));
+    lines
+}
+
+/// `1:05`.
+pub fn clock(time: Duration) -> String {
+    format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+/// `0.8 ms`, `12 ms`, `1.2 s`.
+pub fn short(time: Duration) -> String {
+    let millis = time.as_secs_f64() * 1000.0;
+    if millis < 10.0 {
+        format!("{millis:.1} ms")
+    } else if millis < 1000.0 {
+        format!("{millis:.0} ms")
+    } else {
+        format!("{:.1} s", millis / 1000.0)
+    }
+}
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(short(Duration::from_micros(812)), "0.8 ms");
+        assert_eq!(short(Duration::from_millis(12)), "12 ms");
+        assert_eq!(short(Duration::from_millis(1234)), "1.2 s");
+    }
+
+    #[test]
+    fn odd_paths_are_quoted() {
+        assert_eq!(quoted(Path::new("/tmp/a-1.kubeconfig")), "/tmp/a-1.kubeconfig");
+        assert_eq!(quoted(Path::new("/tmp/it's here")), r"'/tmp/it'\''s here'");
+    }
+}
