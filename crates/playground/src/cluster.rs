@@ -84,3 +84,6 @@ impl Cluster {
         keys
     }
 }
+
+#[cfg(test)]
+mod tests;

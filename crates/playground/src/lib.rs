@@ -24,4 +24,5 @@ mod summary;
 pub use kubeconfig::Place;
 pub use observer::Milestones;
 pub use playground::{Options, Playground, StartError, Workload};
+pub use standin::Tempo;
 pub use summary::{Memory, Summary};

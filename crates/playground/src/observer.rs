@@ -4,7 +4,7 @@
 mod facts;
 mod meter;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use tokio::sync::watch;
 
 use crate::cluster::facts::{NodeFacts, ZONE_LABEL, read};
 use crate::picture::{
-    Conditions, Picture, PodCounts, ServicePicture, SliceCounts, SlicePicture, Work, WriteCounts,
-    ZoneCounts,
+    Conditions, NO_ZONE, Picture, PodCounts, ServicePicture, SliceCounts, SlicePicture, Work,
+    WriteCounts, ZoneCounts,
 };
 use crate::reader::{News, Reader};
 use facts::{ServiceFacts, SliceFacts, pod_state};
@@ -46,7 +46,7 @@ struct Slice {
     address_type: String,
     by_zone: BTreeMap<String, Conditions>,
     n_endpoints: usize,
-    pods: BTreeSet<String>,
+    pods: Vec<String>,
 }
 
 /// When things happened for the first time.
@@ -105,6 +105,7 @@ impl Observer {
         state.pods.clear();
         state.services.clear();
         state.slices.clear();
+        state.meter.forget_all();
         state.see_all(&news, now, IsNew::No);
         reader
     }
@@ -172,7 +173,7 @@ impl State {
             self.nodes.remove(key.name());
             return;
         };
-        let zone = stored.labels.get(ZONE_LABEL).cloned().unwrap_or_else(|| "-".to_owned());
+        let zone = stored.labels.get(ZONE_LABEL).cloned().unwrap_or_else(|| NO_ZONE.to_owned());
         let is_ready = read::<NodeFacts>(stored).is_ready() == Some(true);
         self.nodes.insert(key.name().to_owned(), (zone, is_ready));
     }
@@ -210,12 +211,10 @@ impl State {
         for (name, state) in &shown {
             self.meter.shown(&Key::new(key.namespace(), name), *state, now);
         }
-        let stays: BTreeSet<&str> = shown.iter().map(|(name, _)| *name).collect();
-        let before = old.iter().flat_map(|slice| &slice.pods);
-        for name in before.filter(|name| !stays.contains(name.as_str())) {
-            self.meter.not_shown(&Key::new(key.namespace(), name), now);
+        for name in old.iter().flat_map(|slice| &slice.pods) {
+            self.meter.replaced(&Key::new(key.namespace(), name), now);
         }
-        let pods = stays.into_iter().map(str::to_owned).collect();
+        let pods = shown.iter().map(|(name, _)| (*name).to_owned()).collect();
         if let Some((service, facts)) = slice {
             let slice = Slice {
                 service,

@@ -53,6 +53,9 @@ pub fn act(server: &mut Server, act: &Act, now: Timestamp) -> Result<(), Refusal
         Act::NumberReplicaSet { replica_set, revision } => {
             workloads::number(server, &target("apps", "replicasets", replica_set), *revision)
         }
+        Act::NumberDeployment { deployment, revision } => {
+            workloads::number(server, &target("apps", "deployments", deployment), *revision)
+        }
         Act::DeleteReplicaSet { replica_set } => {
             let propagation = Some(Propagation::Background);
             let options = DeleteOptions { propagation, ..DeleteOptions::default() };

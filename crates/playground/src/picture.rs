@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Where nodes and endpoints without a zone are counted: no label is so, and it sorts last.
+pub const NO_ZONE: &str = "~";
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picture {
     pub elapsed: Duration,

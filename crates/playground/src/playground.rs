@@ -20,7 +20,7 @@ use crate::kubeconfig::{Kubeconfig, Place, WriteError};
 use crate::observer::Observer;
 use crate::perform;
 use crate::picture::{Picture, Work};
-use crate::standin::StandIn;
+use crate::standin::{StandIn, Tempo};
 use crate::story::Scenario;
 use crate::summary::{Memory, Summary};
 use crate::world::{Size, World};
@@ -32,6 +32,7 @@ pub struct Options {
     pub workload: Workload,
     pub scenario: Scenario,
     pub seed: u64,
+    pub tempo: Tempo,
     /// Zero: any that is free.
     pub port: u16,
     pub kubeconfig: Place,
@@ -123,6 +124,7 @@ impl Playground {
             world,
             scenario: options.scenario,
             seed: options.seed,
+            tempo: options.tempo,
             observer: observer.clone(),
             started,
         };

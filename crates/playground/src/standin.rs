@@ -27,8 +27,23 @@ pub struct StandIn {
     pub world: World,
     pub scenario: Scenario,
     pub seed: u64,
+    pub tempo: Tempo,
     pub observer: Arc<Observer>,
     pub started: Instant,
+}
+
+/// How fast the world lives, and how long its story is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tempo {
+    /// Seconds of the world in one of ours.
+    pub speed: u32,
+    pub n_steps_max: u64,
+}
+
+impl Default for Tempo {
+    fn default() -> Self {
+        Self { speed: 1, n_steps_max: u64::MAX }
+    }
 }
 
 /// The step of the story that comes next.
@@ -72,7 +87,7 @@ impl StandIn {
                 continue;
             }
             let due = cluster.wake_at().map_or(playing.due, |due| due.min(playing.due));
-            let wait = due.saturating_sub(self.now());
+            let wait = due.saturating_sub(self.now()) / self.tempo.speed;
             tokio::select! {
                 _ = stop.changed() => {}
                 _ = written.changed() => {}
@@ -122,23 +137,26 @@ impl StandIn {
 
     fn play(&self, cluster: &Cluster, playing: &Playing) {
         let Some(step) = &playing.step else { return };
-        self.observer.tell(self.now(), &step.caption);
+        self.observer.tell(self.started.elapsed(), &step.caption);
         for made in &step.moves {
             let done = self.shared.with(|server| perform::make(server, cluster, made));
             if let Err(refusal) = done {
                 // People may have taken away what the story is about.
-                self.observer.tell(self.now(), &format!("not done: {}", refusal.message));
+                self.observer
+                    .tell(self.started.elapsed(), &format!("not done: {}", refusal.message));
             }
         }
     }
 
     fn next_step(&self, n: u64) -> Playing {
-        let step = self.scenario.step(&self.world, self.seed, n);
+        let is_told = n < self.tempo.n_steps_max;
+        let step = self.scenario.step(&self.world, self.seed, n).filter(|_| is_told);
         let wait = step.as_ref().map_or(Duration::MAX, |step| step.wait);
         Playing { n, due: self.now().saturating_add(wait), step }
     }
 
+    /// The world's own time.
     fn now(&self) -> Duration {
-        self.started.elapsed()
+        self.started.elapsed() * self.tempo.speed
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use endpointd_playground::story::Scenario;
 use endpointd_playground::world::{NODES_MAX, PODS_MAX, PODS_PER_NODE, SERVICES_MAX, Size};
-use endpointd_playground::{Options, Place, Workload};
+use endpointd_playground::{Options, Place, Tempo, Workload};
 
 use super::flags::Flags;
 use crate::choices::number;
@@ -25,6 +25,7 @@ pub fn resolve(flags: &Flags) -> Result<Options, Refusal> {
         workload,
         scenario,
         seed: parsed("seed", &flags.seed, "a number from 0 to 18446744073709551615", "1")?,
+        tempo: Tempo::default(),
         port: parsed("port", &flags.port, "a number from 0 to 65535", "0, any that is free")?,
         kubeconfig: match &flags.kubeconfig_out {
             Some(path) => Place::Chosen(path.clone()),

@@ -63,6 +63,10 @@ pub enum Act {
     DeleteReplicaSet {
         replica_set: Key,
     },
+    NumberDeployment {
+        deployment: Key,
+        revision: u64,
+    },
     TellDeployment {
         deployment: Key,
         status: SetStatus,
@@ -86,9 +90,9 @@ impl Act {
             | Self::ScaleReplicaSet { replica_set, .. }
             | Self::NumberReplicaSet { replica_set, .. }
             | Self::DeleteReplicaSet { replica_set } => ("replicasets", replica_set.clone()),
-            Self::CreateReplicaSet { deployment, .. } | Self::TellDeployment { deployment, .. } => {
-                ("deployments", deployment.clone())
-            }
+            Self::CreateReplicaSet { deployment, .. }
+            | Self::NumberDeployment { deployment, .. }
+            | Self::TellDeployment { deployment, .. } => ("deployments", deployment.clone()),
         }
     }
 }

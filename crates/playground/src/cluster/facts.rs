@@ -26,6 +26,14 @@ pub struct Meta {
     deletion_grace_period_seconds: u64,
 }
 
+impl Meta {
+    /// Which rollout this was; zero: none yet.
+    pub fn revision(&self) -> u64 {
+        let text = self.annotations.get(REVISION_ANNOTATION);
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+}
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct PodFacts {

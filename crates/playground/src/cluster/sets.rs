@@ -8,9 +8,7 @@ use std::time::Duration;
 use endpointd_apiserver::store::{Key, Stored};
 use serde_json::Value;
 
-use super::facts::{
-    DeploymentFacts, HASH_LABEL, REVISION_ANNOTATION, ReplicaSetFacts, SetStatus, read,
-};
+use super::facts::{DeploymentFacts, HASH_LABEL, ReplicaSetFacts, SetStatus, read};
 use crate::chance::suffix;
 
 #[derive(Default)]
@@ -44,6 +42,12 @@ struct Deployment {
     is_deleting: bool,
 }
 
+impl Deployment {
+    fn revision(&self) -> u64 {
+        self.facts.metadata.revision()
+    }
+}
+
 const REPLICA_SETS: &str = "replicasets";
 const DEPLOYMENTS: &str = "deployments";
 
@@ -57,12 +61,11 @@ impl Sets {
         self.disown(old.as_ref(), uid.as_deref());
         let Some(stored) = object else { return };
         let facts: ReplicaSetFacts = read(stored);
-        let revision = facts.metadata.annotations.get(REVISION_ANNOTATION);
         let set = ReplicaSet {
             key: key.clone(),
             owner: stored.owners.first().map(|owner| owner.uid.clone()),
             hash: stored.labels.get(HASH_LABEL).cloned().unwrap_or_default(),
-            revision: revision.and_then(|text| text.parse().ok()).unwrap_or(0),
+            revision: facts.metadata.revision(),
             n_replicas: facts.spec.replicas,
             generation: facts.metadata.generation,
             status: facts.status,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::meter::PodState;
 use crate::cluster::facts::{PodFacts, read};
-use crate::picture::Conditions;
+use crate::picture::{Conditions, NO_ZONE};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -128,11 +128,11 @@ impl SliceFacts {
         })
     }
 
-    /// An endpoint without a zone counts under `-`.
+    /// Counted under [`NO_ZONE`] if they have none.
     pub fn by_zone(&self) -> BTreeMap<String, Conditions> {
         let mut by_zone: BTreeMap<String, Conditions> = BTreeMap::new();
         for endpoint in &self.endpoints {
-            let zone = endpoint.zone.clone().unwrap_or_else(|| "-".to_owned());
+            let zone = endpoint.zone.clone().unwrap_or_else(|| NO_ZONE.to_owned());
             let counts = by_zone.entry(zone).or_default();
             let EndpointConditions { ready, serving: _, terminating } = endpoint.conditions;
             // Nobody having said otherwise, an endpoint is ready.
@@ -197,7 +197,7 @@ mod tests {
         let facts: SliceFacts = serde_json::from_value(slice).expect("it reads");
         let counts =
             |n_ready, n_unready, n_terminating| Conditions { n_ready, n_unready, n_terminating };
-        let by_zone = [("-", counts(1, 0, 0)), ("a", counts(1, 1, 0)), ("b", counts(0, 0, 1))];
+        let by_zone = [(NO_ZONE, counts(1, 0, 0)), ("a", counts(1, 1, 0)), ("b", counts(0, 0, 1))];
         assert_eq!(facts.by_zone(), by_zone.map(|(zone, n)| (zone.to_owned(), n)).into());
     }
 }

@@ -32,6 +32,7 @@ pub struct Meter {
     n_pods_complete: usize,
     /// Changes no slice has shown yet; `None`: the pod is gone.
     pending: BTreeMap<Key, (Option<PodState>, Duration)>,
+    n_slices_by_pod: BTreeMap<Key, u32>,
     swept_at: Duration,
     latencies: VecDeque<Duration>,
     n_measured: u64,
@@ -58,20 +59,33 @@ impl Meter {
         self.n_terminating -= usize::from(count(old).is_terminating);
         self.n_terminating += usize::from(count(new).is_terminating);
         let visible = |state: Option<PodState>| state.filter(|state| state.has_address);
-        if visible(old) != visible(new) {
+        if visible(old) == visible(new) {
+            return;
+        }
+        if visible(new).is_none() && !self.n_slices_by_pod.contains_key(key) {
+            // No slice tells of it any more: its node went before it.
+            self.pending.remove(key);
+        } else {
             self.pending.insert(key.clone(), (visible(new), now));
         }
     }
 
     /// A slice tells of a pod.
     pub fn shown(&mut self, key: &Key, state: PodState, now: Duration) {
+        *self.n_slices_by_pod.entry(key.clone()).or_default() += 1;
         if self.pending.get(key).is_some_and(|(wanted, _)| *wanted == Some(state)) {
             self.arrived(key, now);
         }
     }
 
-    /// A slice does not tell of a pod any more.
-    pub fn not_shown(&mut self, key: &Key, now: Duration) {
+    /// A slice that told of a pod has been replaced; call it after [`Meter::shown`] for the new one.
+    pub fn replaced(&mut self, key: &Key, now: Duration) {
+        let Some(n) = self.n_slices_by_pod.get_mut(key) else { return };
+        *n -= 1;
+        if *n > 0 {
+            return;
+        }
+        self.n_slices_by_pod.remove(key);
         if self.pending.get(key).is_some_and(|(wanted, _)| wanted.is_none()) {
             self.arrived(key, now);
         }
@@ -122,6 +136,13 @@ impl Meter {
         }
     }
 
+    /// What was seen is to be seen anew; what was measured stays.
+    pub fn forget_all(&mut self) {
+        (self.n_ready, self.n_terminating) = (0, 0);
+        self.pending.clear();
+        self.n_slices_by_pod.clear();
+    }
+
     /// Everything the world began with is ready, and slices say so.
     pub fn is_complete(&self) -> bool {
         self.n_ready >= self.n_pods_complete && self.pending.is_empty()
@@ -156,10 +177,12 @@ mod tests {
         meter.pod_changed(&key, None, Some(UNREADY), millis(10));
         meter.shown(&key, UNREADY, millis(13));
         meter.pod_changed(&key, Some(UNREADY), Some(READY), millis(20));
-        meter.shown(&key, UNREADY, millis(21));
-        meter.shown(&key, READY, millis(25));
+        for (state, at) in [(UNREADY, 21), (READY, 25)] {
+            meter.shown(&key, state, millis(at));
+            meter.replaced(&key, millis(at));
+        }
         meter.pod_changed(&key, Some(READY), None, millis(30));
-        meter.not_shown(&key, millis(31));
+        meter.replaced(&key, millis(31));
         let latency = meter.latency();
         assert_eq!((latency.n_measured, latency.median, latency.max), (3, millis(3), millis(5)));
     }
@@ -172,6 +195,16 @@ mod tests {
         meter.pod_changed(&key, Some(PodState::default()), Some(READY), millis(20));
         assert!(!meter.is_complete());
         meter.shown(&key, READY, millis(20));
+        assert!(meter.is_complete());
+    }
+
+    #[test]
+    fn a_pod_that_no_slice_tells_of_may_go_unseen() {
+        let (mut meter, key) = (Meter::default(), Key::new("shop", "web-1"));
+        meter.pod_changed(&key, None, Some(READY), millis(10));
+        meter.shown(&key, READY, millis(11));
+        meter.replaced(&key, millis(12));
+        meter.pod_changed(&key, Some(READY), None, millis(20));
         assert!(meter.is_complete());
     }
 

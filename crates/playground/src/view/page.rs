@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::span::{Colour, Line};
 use super::{About, clock, short, suggestions};
-use crate::picture::{Conditions, Picture, ServicePicture, SlicePicture};
+use crate::picture::{Conditions, NO_ZONE, Picture, ServicePicture, SlicePicture};
 
 /// How many endpoints a slice takes unless told otherwise.
 const SLICE_MAX: usize = 100;
@@ -118,7 +118,8 @@ impl Columns {
             line.pad_to(self.name + self.kind);
         }
         for zone in &self.zones {
-            let mut cell = Line::default().with(Colour::Faint, zone.to_uppercase());
+            let title = if zone == NO_ZONE { "NO ZONE".to_owned() } else { zone.to_uppercase() };
+            let mut cell = Line::default().with(Colour::Faint, title);
             cell.pad_to(self.zone);
             line.append(cell);
         }
@@ -191,7 +192,7 @@ fn bar(n: usize, n_max: usize) -> Line {
 
 /// What happened, and what to try; as much of it as `n_rows` allow.
 fn foot(about: &About, picture: &Picture, n_rows: usize) -> Vec<Line> {
-    let mut lines = vec![legend()];
+    let mut lines = vec![Line::default(), legend()];
     let n_told = picture.told.len().min(TOLD_ROWS);
     if n_told > 0 {
         lines.push(Line::default());

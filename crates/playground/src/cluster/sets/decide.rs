@@ -47,6 +47,11 @@ impl Sets {
         if !deployment.facts.spec.paused {
             acts.extend(rolled_out(deployment, new, &old, pods, revision));
         }
+        let revision = new.map(|(_, set)| set.revision).filter(|n| *n != deployment.revision());
+        acts.extend(revision.map(|revision| {
+            let deployment = deployment.key.clone();
+            Act::NumberDeployment { deployment, revision }
+        }));
         let status = told(deployment, new, &old, pods);
         if status != deployment.facts.status {
             let is_available = status.available_replicas >= least_available(wanted(deployment));
