@@ -2,4 +2,5 @@
 
 mod daemon;
 mod plan;
+mod playground;
 mod run;

@@ -1,0 +1,113 @@
+//! `endpointd playground` as people start it: what it refuses, what it prints, and how it ends.
+//! What happens in its world is tested in its own crate.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::run::{Ran, run};
+
+fn playground(args: &[&str]) -> Ran {
+    run(&[("others", "apiVersion: v1\n")], &[&["playground"], args].concat(), b"")
+}
+
+#[test]
+fn a_wrong_value_is_refused_in_one_sentence() {
+    for (args, error, hint) in [
+        (&["--scenario=earthquake"][..], "unknown story: `earthquake`", "known are rollout, scale"),
+        (&["--pods=50001"], "from 1 to 50000: `50001`", "it is 60"),
+        (&["--pods=-1"], "from 1 to 50000: `-1`", "it is 60"),
+        (&["--services=0"], "from 1 to 5000: `0`", "it is 8"),
+        (&["--nodes=0"], "from 1 to 1000: `0`", "it is 12"),
+        (&["--nodes=2", "--pods=300"], "room for 220 pods, not for 300", "a node takes 110"),
+        (&["--seed=luck"], "`--seed` must be a number", "it is 1"),
+        (&["--port=70000"], "from 0 to 65535: `70000`", "any that is free"),
+        (&["--duration=soon"], "must be a time above 0: `soon`", "`30s`"),
+        (&["--duration=0"], "must be a time above 0: `0`", "until Ctrl-C"),
+        (&["--no-workload", "--scenario=rollout"], "nothing to play with", "need nodes only"),
+        (&["--kubeconfig-out=absent/config"], "cannot write the kubeconfig", "another file"),
+        (&["--kubeconfig-out=others"], "there is a file that is not ours", "another file"),
+    ] {
+        playground(args).refused(error, hint);
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let flag = format!("--port={port}");
+    playground(&[&flag])
+        .refused(&format!("cannot listen on `127.0.0.1:{port}`"), "any that is free");
+}
+
+#[test]
+fn a_summary_is_all_there_is_on_standard_output() {
+    let args = ["--duration=4s", "--json", "--pods=12", "--services=8", "--seed=5"];
+    let ran = playground(&args).succeeded();
+    let json = ran.json();
+    assert_eq!((&json["scenario"], &json["seed"]), (&"idle".into(), &5.into()));
+    assert_eq!(json["pods"]["all"], 12);
+    assert_eq!(json["nodes"]["ready"], 12);
+    assert!(json["slices"].as_u64() >= Some(8), "{json}");
+    assert!(json["first_slice_ms"].as_f64() > Some(0.0), "{json}");
+    assert_eq!(json["failing_keys"], 0);
+    ran.says("export KUBECONFIG=");
+    ran.says("nodes 12/12");
+    assert!(!ran.err.contains('\x1b'), "colours are for terminals: {}", ran.err);
+}
+
+#[test]
+fn a_signal_ends_it_and_its_kubeconfig() {
+    for signal in ["-INT", "-TERM"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
+            .args(["playground", "--no-workload"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let out = BufReader::new(child.stdout.take().expect("piped"));
+        let line = out.lines().map_while(Result::ok).find(|line| line.contains("KUBECONFIG="));
+        let line = line.expect("it says where the kubeconfig is");
+        let path = line.split_once('=').expect("an assignment").1.to_owned();
+        let written = fs::read_to_string(&path).expect("it is there");
+        assert!(written.contains("server: 'http://127.0.0.1:"), "{written}");
+
+        let asked = Instant::now();
+        let pid = child.id().to_string();
+        let killed = Command::new("kill").args([signal, &pid]).status().expect("kill runs");
+        assert!(killed.success());
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{signal}");
+        assert!(asked.elapsed() < Duration::from_secs(5), "{signal}: {:?}", asked.elapsed());
+        assert!(!Path::new(&path).exists(), "{signal} leaves {path} behind");
+    }
+}
+
+#[test]
+fn a_reader_that_has_read_enough_ends_nothing() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
+        .args(["playground", "--duration=2s", "--no-workload"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn the_same_seed_tells_the_same_story() {
+    let steps = || -> Value {
+        let args = ["--scenario=flapping", "--duration=10s", "--json", "--seed=9"];
+        playground(&args).succeeded().json()["steps"].clone()
+    };
+    let (one, other) = std::thread::scope(|scope| {
+        let (one, other) = (scope.spawn(steps), scope.spawn(steps));
+        (one.join().expect("it runs"), other.join().expect("it runs"))
+    });
+    let texts = |steps: &Value| steps.as_array().map(|all| all[..3].to_vec());
+    assert_eq!(texts(&one), texts(&other));
+}
