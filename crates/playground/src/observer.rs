@@ -273,6 +273,8 @@ impl State {
             let (address_type, n_endpoints) = (slice.address_type.clone(), slice.n_endpoints);
             service.slices.push(SlicePicture { address_type, n_endpoints });
         }
-        all.into_values().collect()
+        let mut all: Vec<ServicePicture> = all.into_values().collect();
+        all.iter_mut().for_each(|service| service.slices.sort());
+        all
     }
 }

@@ -59,7 +59,7 @@ impl Conditions {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SlicePicture {
     /// `IPv4`, `IPv6`, `FQDN`.
     pub address_type: String,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use endpointd_playground::picture::Picture;
 use endpointd_playground::view::page::page;
 use endpointd_playground::view::plain::Plain;
-use endpointd_playground::view::screen::{Screen, size};
+use endpointd_playground::view::screen::{Colours, Screen, size};
 use endpointd_playground::view::{About, quoted, suggestions};
 use endpointd_playground::{Playground, Workload};
 
@@ -53,7 +53,9 @@ impl View {
             (Box::new(io::stdout()), io::stdout().is_terminal())
         };
         if is_terminal {
-            return Ok(Self::Page(Screen::open(out)?));
+            let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            let colours = if is_plain { Colours::Off } else { Colours::On };
+            return Ok(Self::Page(Screen::open(out, colours)?));
         }
         writeln!(out, "API server at {}, scenario {}", about.url, about.scenario)?;
         writeln!(out, "try in another terminal:")?;

@@ -44,9 +44,12 @@ fn head(about: &About, picture: &Picture) -> Vec<Line> {
     }
     let n_coming = pods.n_pods.saturating_sub(pods.n_ready + pods.n_terminating);
     let pods = Line::plain(format!("pods   {}  ", pods.n_pods))
-        .with(Colour::Good, format!("{} ready  ", pods.n_ready))
-        .with(Colour::Wait, format!("{n_coming} not ready  "))
-        .with(Colour::Bad, format!("{} terminating", pods.n_terminating));
+        .with(if_any(pods.n_ready, Colour::Good), format!("{} ready  ", pods.n_ready))
+        .with(if_any(n_coming, Colour::Wait), format!("{n_coming} not ready  "))
+        .with(
+            if_any(pods.n_terminating, Colour::Bad),
+            format!("{} terminating", pods.n_terminating),
+        );
     let slices = Line::plain(format!(
         "slices {}  endpoints {}  writes {:.1}/s  pod to slice p50 {} p99 {}",
         slices.n_slices,
@@ -63,6 +66,10 @@ fn head(about: &About, picture: &Picture) -> Vec<Line> {
         lines.push(Line::default().with(Colour::Bad, format!("failing: {error}")));
     }
     lines
+}
+
+fn if_any(n: usize, colour: Colour) -> Colour {
+    if n > 0 { colour } else { Colour::Faint }
 }
 
 /// A row a Service, and how many are not shown.
@@ -101,7 +108,7 @@ impl Columns {
         let cells = picture.services.iter().flat_map(|service| service.by_zone.values());
         let widest = cells.map(|one| cell(*one).width()).max().unwrap_or(0);
         let zones: Vec<String> = zones.into_keys().cloned().collect();
-        let widest_zone = zones.iter().map(|zone| zone.chars().count()).max().unwrap_or(0);
+        let widest_zone = zones.iter().map(|zone| title(zone).chars().count()).max().unwrap_or(0);
         Self {
             name: longest.unwrap_or(0).clamp(7, (width / 3).max(7)) + 2,
             kind: if width >= KIND_FROM_WIDTH { 13 } else { 0 },
@@ -118,8 +125,7 @@ impl Columns {
             line.pad_to(self.name + self.kind);
         }
         for zone in &self.zones {
-            let title = if zone == NO_ZONE { "NO ZONE".to_owned() } else { zone.to_uppercase() };
-            let mut cell = Line::default().with(Colour::Faint, title);
+            let mut cell = Line::default().with(Colour::Faint, title(zone));
             cell.pad_to(self.zone);
             line.append(cell);
         }
@@ -141,6 +147,10 @@ impl Columns {
         line.append(fill(&service.slices));
         line
     }
+}
+
+fn title(zone: &str) -> String {
+    if zone == NO_ZONE { "NO ZONE".to_owned() } else { zone.to_uppercase() }
 }
 
 /// `4 +1 -2`: ready, not ready, terminating.

@@ -16,12 +16,19 @@ const SIZE_DEFAULT: (usize, usize) = (80, 24);
 /// Gives the terminal back when it goes, however that happens.
 pub struct Screen<W: Write> {
     out: W,
+    colours: Colours,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    On,
+    Off,
 }
 
 impl<W: Write> Screen<W> {
-    pub fn open(mut out: W) -> io::Result<Self> {
+    pub fn open(mut out: W, colours: Colours) -> io::Result<Self> {
         out.queue(EnterAlternateScreen)?.queue(cursor::Hide)?.flush()?;
-        Ok(Self { out })
+        Ok(Self { out, colours })
     }
 
     /// Overwrites what was there line by line, in one go: nothing is cleared first, so nothing
@@ -31,7 +38,11 @@ impl<W: Write> Screen<W> {
         frame.queue(BeginSynchronizedUpdate)?;
         for (row, line) in (0_u16..).zip(lines) {
             frame.queue(cursor::MoveTo(0, row))?;
-            frame.write_all(line.coloured().as_bytes())?;
+            let text = match self.colours {
+                Colours::On => line.coloured(),
+                Colours::Off => line.uncoloured(),
+            };
+            frame.write_all(text.as_bytes())?;
             frame.queue(Clear(ClearType::UntilNewLine))?;
         }
         frame.queue(Clear(ClearType::FromCursorDown))?.queue(EndSynchronizedUpdate)?;
@@ -53,5 +64,22 @@ impl<W: Write> Drop for Screen<W> {
         // A terminal that is gone needs nothing back.
         let closed = self.out.queue(cursor::Show).and_then(|out| out.queue(LeaveAlternateScreen));
         let _ = closed.and_then(|out| out.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_drawn_over_the_last_one_and_the_terminal_given_back() {
+        let mut out = Vec::new();
+        let mut screen = Screen::open(&mut out, Colours::Off).expect("memory can be written");
+        screen.draw(&[Line::plain("one"), Line::plain("two")]).expect("memory can be written");
+        drop(screen);
+        let text = String::from_utf8(out).expect("UTF-8");
+        assert!(!text.contains("\x1b[2J"), "clearing everything first flickers: {text:?}");
+        assert!(text.contains("\x1b[1;1Hone\x1b[K\x1b[2;1Htwo\x1b[K"), "{text:?}");
+        assert!(text.starts_with("\x1b[?1049h") && text.ends_with("\x1b[?1049l"), "{text:?}");
     }
 }
