@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointd_model::{BadAddress, EndpointSlice, Family, Pod, Service, Text};
+use endpointd_model::{BadAddress, EndpointSlice, Family, Pod, Service, Text, Uid};
 
 use super::missing_nodes_notice;
 use super::published::PublishedPod;
@@ -64,7 +64,7 @@ impl<'a> PodsByName<'a> {
                 (Some(_), NodeState::Unknown) => {
                     // Not seen yet is no reason to take out what is published.
                     let zones = published_zones.get_or_insert_with(|| zone_by_pod(observed));
-                    let Some(zone) = zones.get(&pod.name) else { continue };
+                    let Some(zone) = zones.get(&pod.uid) else { continue };
                     self.kept.insert(pod.name.clone());
                     *zone
                 }
@@ -116,11 +116,11 @@ fn missing_node(service: &Service, pod: &Pod, node: NodeState) -> Option<Reason>
     Some(if pod.node_name.is_some() { Reason::NodeNotFound } else { Reason::NotScheduled })
 }
 
-/// Of what is published now.
-fn zone_by_pod<'a>(observed: &[&'a EndpointSlice]) -> BTreeMap<&'a Text, Option<&'a Text>> {
+/// Of what is published now. By uid: another pod of the same name was never published.
+fn zone_by_pod<'a>(observed: &[&'a EndpointSlice]) -> BTreeMap<&'a Uid, Option<&'a Text>> {
     let endpoints = observed.iter().copied().flat_map(|slice| &slice.endpoints);
     let zone = |endpoint: &'a endpointd_model::Endpoint| {
-        Some((&endpoint.target_ref.as_ref()?.name, endpoint.zone.as_ref()))
+        Some((&endpoint.target_ref.as_ref()?.uid, endpoint.zone.as_ref()))
     };
     endpoints.filter_map(zone).collect()
 }

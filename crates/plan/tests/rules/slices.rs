@@ -423,3 +423,20 @@ fn a_node_not_seen_yet_takes_nothing_out_and_lets_nothing_new_in() {
         left out web-2: NodeNotFound
         retry: skipping Pod web-2 for Service ns/web: Node n1 Not Found"#]].assert_eq(&plan.to_string());
 }
+
+#[test]
+fn a_new_pod_under_the_name_of_a_published_one_waits_for_its_node() {
+    let scene = web(1).settle().edit(|world| {
+        for pod in world.pods.values_mut() {
+            pod.uid = "another".into();
+        }
+    });
+    let index = scene.world.index();
+    let key = endpointd_model::Key::new("ns", "web");
+    let mut snapshot = index.slice_snapshot(&key, &scene.memory);
+    for pod in &mut snapshot.pods {
+        pod.node = endpointd_plan::NodeState::Unknown;
+    }
+    let plan = endpointd_plan::slices(&snapshot, &scene.settings);
+    assert_eq!(plan.left_out.len(), 1, "{plan}");
+}
