@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use endpointd_model::{
-    Controller, Failure, FailureKind, Found, Kind, Lookup, Notice, NoticeReason, Outcome,
-    Regarding, Resource, Text, Version,
+    Controller, Failure, FailureKind, Found, Key, Kind, Lookup, Notice, NoticeReason, Outcome,
+    Regarding, Resource, Text, Uid, Version,
 };
 
 use crate::cache::{Marks, Origin, Picture};
 use crate::engine::{Engine, LIVE_RETRY};
-use crate::flights::{Echo, Errand, Findings, Flight, Owner, Verb, WriteErrand};
+use crate::flights::{Echo, Errand, Findings, Flight, Glimpse, Owner, Verb, WriteErrand};
 use crate::queue::Priority;
 use crate::{Effect, Moment, SyncEnd, Ticket, backoff};
 
@@ -31,7 +31,9 @@ impl Engine {
         self.note_contest(&errand, &outcome);
         match outcome {
             Outcome::Stored(object) => {
-                self.cache.put_object(*object, Origin::Answer, picture, &mut marks);
+                if !self.is_gone_since(&object) {
+                    self.cache.put_object(*object, Origin::Answer, picture, &mut marks);
+                }
                 self.end_outage(now);
             }
             Outcome::Deleted => {
@@ -65,9 +67,17 @@ impl Engine {
 
     pub(crate) fn settle_look(&mut self, ticket: Ticket, found: Found, now: Moment) {
         match self.flights.close(ticket) {
-            Some(Errand::LookForNode(name)) => self.settle_node(name, found, now),
-            Some(Errand::Look { lookup, owner }) => {
-                self.settle_lookup(&owner, lookup, found, now);
+            Some(Errand::LookForNode(name, glimpse)) => {
+                let is_old = self.is_overtaken(&Lookup::Node(name.clone()), &found, &glimpse);
+                if is_old {
+                    return self.seek_node_again(name, now);
+                }
+                self.settle_node(name, found, now);
+            }
+            Some(Errand::Look { lookup, owner, glimpse }) => {
+                if !self.is_overtaken(&lookup, &found, &glimpse) {
+                    self.settle_lookup(&owner, lookup, found, now);
+                }
                 self.go_on(&owner, now);
             }
             Some(Errand::Write(_)) | None => {}
@@ -92,7 +102,8 @@ impl Engine {
         if !looks.is_empty() {
             flight.unanswered.extend(looks.iter().cloned());
             for lookup in looks {
-                let ticket = self.flights.look(owner, lookup.clone());
+                let glimpse = self.glimpse(&lookup);
+                let ticket = self.flights.look(owner, lookup.clone(), glimpse);
                 self.effects.push_back(Effect::Look { ticket, lookup });
             }
             return;
@@ -113,6 +124,8 @@ impl Engine {
         let Some(lane) = self.lane_mut(owner.0) else { return };
         let again = lane.queue.land(&owner.1);
         if !is_leading {
+            // Whoever leads next visits every key, and rests on nothing that was read before.
+            lane.keys.remove(&owner.1);
             return self.tell_synced(synced, SyncEnd::Abandoned, planned, now);
         }
         let batch_period = lane.settings.batch_period;
@@ -154,7 +167,7 @@ impl Engine {
             lane.queue.mark(&owner.1, priority, due, now);
         }
         self.dice = dice;
-        self.drop_if_gone(owner);
+        self.drop_if_gone(&owner.1);
         self.tell_synced(synced, end, planned, now);
     }
 
@@ -172,18 +185,17 @@ impl Engine {
         self.effects.push_back(Effect::Synced(synced));
     }
 
-    /// Nothing is left that this key could be about.
-    fn drop_if_gone(&mut self, owner: &Owner) {
-        let key = &owner.1;
+    /// Nothing is left that this key could be about: no controller need remember it.
+    pub(crate) fn drop_if_gone(&mut self, key: &Key) {
         let is_known = self.cache.service(key).is_some()
             || self.cache.object(Resource::Endpoints, key).is_some();
         if is_known {
             return;
         }
-        if let Some(lane) = self.lane_mut(owner.0)
-            && lane.queue.place(key).is_none()
-        {
-            lane.keys.remove(key);
+        for lane in &mut self.lanes {
+            if lane.queue.place(key).is_none() {
+                lane.keys.remove(key);
+            }
         }
     }
 
@@ -239,6 +251,14 @@ impl Engine {
         self.mark(marks, now);
     }
 
+    /// Whoever has pods there asks again.
+    fn seek_node_again(&mut self, name: Text, now: Moment) {
+        self.sought_nodes.remove(&name);
+        let mut marks = Marks::default();
+        self.cache.mark_pods_on(&name, &mut marks);
+        self.mark(marks, now);
+    }
+
     fn confirm(&mut self, owner: &Owner, lookup: Lookup) {
         if let Some(lane) = self.lane_mut(owner.0) {
             let state = lane.keys.entry(owner.1.clone()).or_default();
@@ -259,11 +279,56 @@ impl Engine {
         }
     }
 
+    /// Only what the delete named: another object may have taken its place meanwhile.
     fn bury(&mut self, errand: &WriteErrand, picture: Picture, marks: &mut Marks) {
+        let known = self.cache.object(errand.resource, &errand.key);
+        if known.is_some_and(|known| known.uid != errand.doomed) {
+            return;
+        }
         let mut own = Marks::default();
         self.cache.bury(errand.resource, &errand.key, picture, &mut own);
         own.0.retain(|mark| (mark.controller, &mark.key) != (errand.owner.0, &errand.owner.1));
         marks.0.append(&mut own.0);
+    }
+
+    /// What is known of what a read is about, before it is asked for.
+    pub(crate) fn glimpse(&self, lookup: &Lookup) -> Glimpse {
+        let (known, kind) = match lookup {
+            Lookup::Service(key) => {
+                (self.cache.service(key).map(|service| service.uid.clone()), Kind::Services)
+            }
+            Lookup::Node(name) => (self.cache.has_node(name).then(Uid::default), Kind::Nodes),
+            Lookup::Object(resource, key) => {
+                (self.cache.object(*resource, key).map(|one| one.uid), kind_of(*resource))
+            }
+        };
+        Glimpse { known, passed: self.passed(kind) }
+    }
+
+    /// The watch has told something since the read was asked for that the read may not have seen:
+    /// that the object is there now, or that it is gone.
+    fn is_overtaken(&self, lookup: &Lookup, found: &Found, before: &Glimpse) -> bool {
+        let now = self.glimpse(lookup);
+        let version = match found {
+            Found::Absent => return now.known != before.known,
+            Found::Failed(_) => return false,
+            Found::Service(service) => &service.resource_version,
+            Found::Node(node) => &node.resource_version,
+            Found::Object(object) => &object.meta().resource_version,
+        };
+        let version = Version::of(version);
+        let is_told = version != Version::OLDEST && version <= now.passed;
+        is_told && now.known.is_none() && (before.known.is_some() || version > before.passed)
+    }
+
+    /// An answer that comes late: the watch has already told what happened afterwards, and the
+    /// object is not there any more.
+    fn is_gone_since(&self, object: &endpointd_model::Object) -> bool {
+        let (resource, meta) = (object.resource(), object.meta());
+        let version = Version::of(&meta.resource_version);
+        version != Version::OLDEST
+            && version <= self.passed(kind_of(resource))
+            && self.cache.object(resource, &meta.key()).is_none()
     }
 
     fn look_later(&mut self, errand: &WriteErrand) {
@@ -353,14 +418,24 @@ impl Engine {
     }
 
     fn picture(&self, resource: Resource) -> Picture {
-        self.picture_of(match resource {
-            Resource::Slices => Kind::Slices,
-            Resource::Endpoints => Kind::Endpoints,
-        })
+        self.picture_of(kind_of(resource))
+    }
+
+    /// All changes of the kind up to here have been told.
+    fn passed(&self, kind: Kind) -> Version {
+        let stream = self.streams.iter().find(|stream| stream.kind == kind);
+        stream.map_or(Version::OLDEST, |stream| stream.passed)
     }
 
     fn picture_of(&self, kind: Kind) -> Picture {
         self.streams.iter().find(|stream| stream.kind == kind).map_or(0, |stream| stream.picture)
+    }
+}
+
+fn kind_of(resource: Resource) -> Kind {
+    match resource {
+        Resource::Slices => Kind::Slices,
+        Resource::Endpoints => Kind::Endpoints,
     }
 }
 

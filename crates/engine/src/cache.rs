@@ -161,6 +161,11 @@ impl Cache {
         }
     }
 
+    pub fn has_pod(&self, key: &Key) -> bool {
+        let namespace = self.namespace_by_name.get(&key.namespace);
+        namespace.is_some_and(|namespace| self.find_pod(*namespace, &key.name).is_some())
+    }
+
     pub fn n_pods(&self) -> usize {
         self.pods.len()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{Controller, Failure, Key, Lookup, Resource, Text, Version, Write};
+use endpointd_model::{Controller, Failure, Key, Lookup, Resource, Text, Uid, Version, Write};
 use hashbrown::HashMap;
 
 use crate::queue::Priority;
@@ -65,9 +65,19 @@ pub enum Errand {
     Look {
         lookup: Lookup,
         owner: Owner,
+        glimpse: Glimpse,
     },
     /// Asked on behalf of every Service with a pod there.
-    LookForNode(Text),
+    LookForNode(Text, Glimpse),
+}
+
+/// What was known when a read was asked for: only what came later can be newer than the read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Glimpse {
+    /// The object was known; of those we publish, which.
+    pub known: Option<Uid>,
+    /// How far the watch of its kind had come.
+    pub passed: Version,
 }
 
 #[derive(Debug)]
@@ -76,6 +86,8 @@ pub struct WriteErrand {
     pub verb: Verb,
     pub resource: Resource,
     pub key: Key,
+    /// What a delete is to remove; empty for other writes.
+    pub doomed: Uid,
     pub echoes: Vec<Echo>,
 }
 
@@ -117,25 +129,25 @@ impl Flights {
     /// Sends out a write on behalf of `owner`.
     pub fn send(&mut self, owner: &Owner, write: &Write) -> Ticket {
         let (resource, key) = (write.resource(), write.key());
-        let verb = match write {
-            Write::Create(_) => Verb::Create,
-            Write::Update(_) => Verb::Update,
-            Write::Delete(_) => Verb::Delete,
+        let (verb, doomed) = match write {
+            Write::Create(_) => (Verb::Create, Uid::default()),
+            Write::Update(_) => (Verb::Update, Uid::default()),
+            Write::Delete(target) => (Verb::Delete, target.uid.clone()),
         };
         self.n_writes += 1;
-        let owner = owner.clone();
-        let errand = WriteErrand { owner, verb, resource, key: key.clone(), echoes: Vec::new() };
+        let (owner, at, echoes) = (owner.clone(), key.clone(), Vec::new());
+        let errand = WriteErrand { owner, verb, resource, key: at, doomed, echoes };
         let ticket = self.issue(Errand::Write(errand));
         self.writers.insert((resource, key), ticket);
         ticket
     }
 
-    pub fn look(&mut self, owner: &Owner, lookup: Lookup) -> Ticket {
-        self.issue(Errand::Look { lookup, owner: owner.clone() })
+    pub fn look(&mut self, owner: &Owner, lookup: Lookup, glimpse: Glimpse) -> Ticket {
+        self.issue(Errand::Look { lookup, owner: owner.clone(), glimpse })
     }
 
-    pub fn look_for_node(&mut self, name: Text) -> Ticket {
-        self.issue(Errand::LookForNode(name))
+    pub fn look_for_node(&mut self, name: Text, glimpse: Glimpse) -> Ticket {
+        self.issue(Errand::LookForNode(name, glimpse))
     }
 
     /// The errand a ticket stands for; it is over now.
@@ -148,7 +160,7 @@ impl Flights {
                 &write.owner
             }
             Errand::Look { owner, .. } => owner,
-            Errand::LookForNode(_) => return Some(errand),
+            Errand::LookForNode(..) => return Some(errand),
         };
         if let Some(flight) = self.flights.get_mut(owner) {
             flight.n_pending -= 1;
@@ -171,7 +183,7 @@ impl Flights {
         let owner = match &errand {
             Errand::Write(write) => Some(&write.owner),
             Errand::Look { owner, .. } => Some(owner),
-            Errand::LookForNode(_) => None,
+            Errand::LookForNode(..) => None,
         };
         if let Some(flight) = owner.and_then(|owner| self.flights.get_mut(owner)) {
             flight.n_pending += 1;

@@ -37,13 +37,22 @@ impl Engine {
         if stream.is_replay(version) {
             return;
         }
-        let picture = stream.picture;
+        if self.is_doubtful(at, &change, &key, version) {
+            return self.streams[at].doubtful.push(change);
+        }
+        self.take_in(at, change, key, now);
+    }
+
+    fn take_in(&mut self, at: usize, change: Change, key: Key, now: Moment) {
+        let picture = self.streams[at].picture;
+        let is_endpoints_gone = matches!(change, Change::Endpoints(Sight::Gone(_)));
         let mut marks = Marks::default();
         match change {
             Change::Service(Sight::Present(service)) => {
                 if self.cache.put_service(service, picture, &mut marks) {
                     self.forget(&key, now);
                 }
+                self.look_again_after_flight(&key, now);
             }
             Change::Service(Sight::Gone(_)) => {
                 self.cache.remove_service(&key, &mut marks);
@@ -61,6 +70,25 @@ impl Engine {
             }
         }
         self.mark(marks, now);
+        if is_endpoints_gone {
+            self.drop_if_gone(&key);
+        }
+    }
+
+    /// A picture shows an object that is gone: all changes up to a later version have been told, and
+    /// it is not there.
+    fn is_doubtful(&self, at: usize, change: &Change, key: &Key, version: Version) -> bool {
+        let stream = &self.streams[at];
+        let is_old = version != Version::OLDEST && version <= stream.passed;
+        stream.is_listing
+            && is_old
+            && match change {
+                Change::Service(_) => self.cache.service(key).is_none(),
+                Change::Pod(_) => !self.cache.has_pod(key),
+                Change::Node(_) => !self.cache.has_node(&key.name),
+                Change::Endpoints(_) => self.cache.object(Resource::Endpoints, key).is_none(),
+                Change::Slice(_) => self.cache.object(Resource::Slices, key).is_none(),
+            }
     }
 
     /// An object we publish. If a write of ours to it is under way, this may be its echo: the
@@ -116,7 +144,12 @@ impl Engine {
         stream.passed = version;
         stream.is_listing = false;
         stream.is_listed = true;
+        for change in std::mem::take(&mut stream.doubtful) {
+            let (key, _) = identity(&change);
+            self.take_in(at, change, key, now);
+        }
         let mut marks = Marks::default();
+        let mut gone = Vec::new();
         match kind {
             Kind::Services => {
                 for key in self.cache.services_not_in(picture, version) {
@@ -134,35 +167,54 @@ impl Engine {
                     self.lose_node(&name, &mut marks);
                 }
             }
-            Kind::Endpoints => self.sweep(Resource::Endpoints, picture, version, &mut marks),
-            Kind::Slices => self.sweep(Resource::Slices, picture, version, &mut marks),
+            Kind::Endpoints => {
+                gone = self.sweep(Resource::Endpoints, picture, version, &mut marks);
+            }
+            Kind::Slices => drop(self.sweep(Resource::Slices, picture, version, &mut marks)),
         }
         self.mark(marks, now);
+        gone.iter().for_each(|key| self.drop_if_gone(key));
         self.end_outage(now);
         self.visit_all(now);
     }
 
-    fn sweep(&mut self, resource: Resource, picture: Picture, listed: Version, marks: &mut Marks) {
-        for key in self.cache.objects_not_in(resource, picture, listed) {
-            self.cache.remove_object(resource, &key, marks);
+    /// Says what is gone.
+    fn sweep(
+        &mut self,
+        resource: Resource,
+        picture: Picture,
+        listed: Version,
+        marks: &mut Marks,
+    ) -> Vec<Key> {
+        let gone = self.cache.objects_not_in(resource, picture, listed);
+        for key in &gone {
+            self.cache.remove_object(resource, key, marks);
         }
         self.cache.drop_tombstones(resource, picture);
+        gone
     }
 
-    /// The Service is gone or another one: what was remembered of it is nobody's. A sync under way
-    /// was decided on the old one, and may yet write what nobody else would remove.
+    /// The Service is gone or another one: what was remembered of it is nobody's.
     fn forget(&mut self, key: &Key, now: Moment) {
         for lane in &mut self.lanes {
             match lane.queue.place(key) {
                 None => drop(lane.keys.remove(key)),
-                Some(place) => {
+                Some(_) => {
                     if let Some(state) = lane.keys.get_mut(key) {
                         state.memory = Memory::default();
                     }
-                    if matches!(place, Place::Flying { .. }) {
-                        lane.queue.mark(key, Priority::Live, now, now);
-                    }
                 }
+            }
+        }
+        self.look_again_after_flight(key, now);
+    }
+
+    /// A sync under way was decided on the Service as it was. What it writes may be wrong by now,
+    /// and nobody else would see that.
+    fn look_again_after_flight(&mut self, key: &Key, now: Moment) {
+        for lane in &mut self.lanes {
+            if matches!(lane.queue.place(key), Some(Place::Flying { .. })) {
+                lane.queue.mark(key, Priority::Live, now, now);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use endpointd_model::{Key, Kind, Text, Version};
+use endpointd_model::{Change, Key, Kind, Text, Version};
 
 use crate::cache::Picture;
 use crate::{KindReport, Moment};
@@ -18,6 +18,9 @@ pub struct Stream {
     pub is_listed: bool,
     /// All changes up to here have been told; a watch never goes back within a kind.
     pub passed: Version,
+    /// Shown by the picture under way, although we were told that they are gone: the picture is
+    /// old, or we were told wrong. Its end decides.
+    pub doubtful: Vec<Change>,
     lost: Option<Text>,
     heard: Moment,
     unreadable: BTreeMap<Key, Text>,
@@ -31,6 +34,7 @@ impl Stream {
             is_listing: false,
             is_listed: false,
             passed: Version::OLDEST,
+            doubtful: Vec::new(),
             lost: None,
             heard: Moment::START,
             unreadable: BTreeMap::new(),
@@ -50,6 +54,7 @@ impl Stream {
         self.picture = self.picture.wrapping_add(1);
         self.is_listing = true;
         self.unreadable.clear();
+        self.doubtful.clear();
     }
 
     /// A change that was told before, as happens when a watch resumes from an older version.

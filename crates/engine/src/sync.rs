@@ -21,6 +21,12 @@ struct Planned {
     unknown_nodes: Vec<Text>,
 }
 
+impl Planned {
+    fn nothing() -> Self {
+        Self { plan: Plan::default(), absent: Vec::new(), unknown_nodes: Vec::new() }
+    }
+}
+
 impl Engine {
     pub(crate) fn sync(&mut self, lane: usize, taken: Taken, now: Moment) {
         let controller = self.lanes[lane].settings.controller;
@@ -47,6 +53,9 @@ impl Engine {
         let unconfirmed: BTreeSet<Lookup> =
             absent.into_iter().filter(|lookup| !confirmed.contains(lookup)).collect();
         if !unconfirmed.is_empty() {
+            // What is confirmed stays so until the rest is, or two reads would take turns for ever.
+            let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
+            state.trouble().confirmed = confirmed;
             return self.read_first(&owner, unconfirmed, &taken, now);
         }
         let is_destructive = !confirmed.is_empty() && !plan.writes.is_empty();
@@ -95,6 +104,10 @@ impl Engine {
             }
             Controller::Endpoints => {
                 let view = self.cache.endpoints_view(key);
+                if !view.has_service() && view.is_lock() {
+                    // Nobody's leftover, however the key came to be looked at.
+                    return Planned::nothing();
+                }
                 let plan = endpointd_plan::endpoints(&view.snapshot(memory));
                 let is_doomed = !view.has_service() && has_delete(&plan);
                 let absent = is_doomed.then(service).into_iter().collect();
@@ -203,8 +216,9 @@ impl Engine {
     fn seek_nodes(&mut self, names: Vec<Text>) {
         for name in names {
             if self.sought_nodes.insert(name.clone()) {
-                let ticket = self.flights.look_for_node(name.clone());
-                self.effects.push_back(Effect::Look { ticket, lookup: Lookup::Node(name) });
+                let lookup = Lookup::Node(name.clone());
+                let ticket = self.flights.look_for_node(name, self.glimpse(&lookup));
+                self.effects.push_back(Effect::Look { ticket, lookup });
             }
         }
     }

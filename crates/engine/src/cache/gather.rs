@@ -1,6 +1,6 @@
 //! Everything one plan needs about one key, taken from the cache.
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, Text};
+use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, Text, names};
 use endpointd_plan::{
     EndpointsSnapshot, Memory, MirrorSnapshot, NodeState, PodOnNode, SliceSnapshot, Topology,
 };
@@ -126,6 +126,11 @@ impl EndpointsView<'_> {
 
     pub fn has_service(&self) -> bool {
         self.service.is_some()
+    }
+
+    /// A leader election lock.
+    pub fn is_lock(&self) -> bool {
+        self.endpoints.is_some_and(|one| one.meta.annotations.contains_key(names::LEADER))
     }
 }
 

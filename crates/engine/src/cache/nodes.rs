@@ -151,6 +151,11 @@ impl Cache {
         }
     }
 
+    pub fn has_node(&self, name: &Text) -> bool {
+        let id = self.nodes.by_name.get(name);
+        id.is_some_and(|id| self.nodes.records[*id as usize].known.is_some())
+    }
+
     pub fn n_nodes(&self) -> usize {
         self.nodes.n_known
     }

@@ -260,18 +260,20 @@ impl Cluster {
         slices
     }
 
-    fn perform(&mut self, effect: Effect) {
+    pub fn answer_look(&mut self, ticket: Ticket, lookup: &Lookup) {
+        self.looked.push(lookup.clone());
+        let found = self.look(lookup);
+        self.tell(Input::Found(ticket, found));
+    }
+
+    pub fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::Send { ticket, write, .. } => {
                 let name = write.key().name;
                 self.sent.push(format!("{} {} {name}", write.verb(), write.resource().as_str()));
                 self.answer(ticket, &write);
             }
-            Effect::Look { ticket, lookup } => {
-                self.looked.push(lookup.clone());
-                let found = self.look(&lookup);
-                self.tell(Input::Found(ticket, found));
-            }
+            Effect::Look { ticket, lookup } => self.answer_look(ticket, &lookup),
             Effect::Relist(kind) => self.list(kind),
             Effect::Notify { notice, .. } => self.notices.push(notice),
             Effect::Synced(synced) => {
@@ -367,7 +369,7 @@ impl Cluster {
         self.pending.push_back((change.kind(), News::Seen(Box::new(change))));
     }
 
-    fn deliver(&mut self) -> bool {
+    pub fn deliver(&mut self) -> bool {
         let held = &self.held;
         let Some(at) = self.pending.iter().position(|(kind, _)| !held.contains(kind)) else {
             return false;

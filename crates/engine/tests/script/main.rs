@@ -4,6 +4,7 @@ mod absence;
 mod cluster;
 mod daily;
 mod faults;
+mod late;
 mod leading;
 mod objects;
 mod storms;
