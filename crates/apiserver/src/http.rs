@@ -18,6 +18,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch as signal;
 
@@ -88,6 +89,11 @@ pub async fn serve(
     shared: Shared,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    // Small pieces of a watch would wait for the client's delayed acknowledgement, 40 ms each.
+    let listener = listener.tap_io(|connection| {
+        // A connection that cannot be told is slow, not wrong.
+        let _ = connection.set_nodelay(true);
+    });
     let closing = shared.clone();
     let (stopped, stop) = signal::channel(false);
     let serving = axum::serve(listener, router(shared)).with_graceful_shutdown(async move {
