@@ -198,12 +198,11 @@ impl Playground {
 
 /// The past is kept for watchers that are a little behind, not for ever.
 fn settings(n_pods: usize) -> Settings {
-    const CHANGES_MAX: usize = 10_000;
-    const CHANGED_BYTES_MAX: usize = 8 << 20;
-    const BYTES_PER_POD: usize = 2 << 10;
+    const CHANGED_BYTES: usize = 8 << 20;
+    const CHANGED_BYTES_PER_POD: usize = 512;
     let limits = Limits {
-        changes_max: CHANGES_MAX + n_pods,
-        changed_bytes_max: CHANGED_BYTES_MAX + n_pods * BYTES_PER_POD,
+        changes_max: 10_000 + n_pods,
+        changed_bytes_max: CHANGED_BYTES + n_pods * CHANGED_BYTES_PER_POD,
     };
     Settings { limits, ..Settings::default() }
 }

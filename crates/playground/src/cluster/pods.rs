@@ -12,6 +12,10 @@ use super::houses::{Guest, Houses};
 use super::kubelet::{Housed, Phase, Step, next};
 use super::replicas::Member;
 
+/// In a large cluster kubelets report in rounds, two seconds for 50,000 pods: what happens to the pods
+/// of one Service then arrives together, and the machine keeps up.
+const ROUND_PER_POD: Duration = Duration::from_micros(40);
+
 #[derive(Default)]
 pub struct Pods {
     by_key: BTreeMap<Key, Pod>,
@@ -146,6 +150,7 @@ impl Pods {
 
     /// Sets the timer of a pod for what is due next.
     pub fn look(&mut self, key: &Key, houses: &Houses, seed: u64, now: Duration) {
+        let round = ROUND_PER_POD * u32::try_from(self.by_key.len()).unwrap_or(u32::MAX);
         let Some(pod) = self.by_key.get_mut(key) else { return };
         let housed = Housed {
             name: key.name(),
@@ -155,7 +160,7 @@ impl Pods {
             stopping: pod.is_deleting.then(|| pod.facts.grace()),
             house: houses.house(pod.node()),
         };
-        let due = next(&housed, seed).map(|(takes, step)| (now + takes, step));
+        let due = next(&housed, seed).map(|(takes, step)| (rounded_up(now + takes, round), step));
         if let Some((due, _)) = std::mem::replace(&mut pod.due, due) {
             self.timers.remove(&(due, key.clone()));
         }
@@ -251,6 +256,11 @@ impl Pods {
     }
 }
 
+fn rounded_up(due: Duration, round: Duration) -> Duration {
+    let n_rounds = due.as_nanos().div_ceil(round.as_nanos().max(1));
+    u32::try_from(n_rounds).map_or(due, |n_rounds| round * n_rounds).max(due)
+}
+
 fn carried_out(key: &Key, pod: &mut Pod, step: Step, houses: &mut Houses) -> Option<Act> {
     match step {
         Step::Start => start(key, pod, houses),
@@ -274,4 +284,17 @@ fn start(key: &Key, pod: &mut Pod, houses: &mut Houses) -> Option<Act> {
     };
     pod.slot = Some(slot);
     Some(Act::Start { pod: key.clone(), ips: of_pod(number, slot), host_ips })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn due_times_meet_at_the_end_of_a_round() {
+        let millis = Duration::from_millis;
+        assert_eq!(rounded_up(millis(1001), millis(500)), millis(1500));
+        assert_eq!(rounded_up(millis(1500), millis(500)), millis(1500));
+        assert_eq!(rounded_up(millis(1001), Duration::ZERO), millis(1001));
+    }
 }
