@@ -29,7 +29,10 @@ pub fn act(server: &mut Server, act: &Act, now: Timestamp) -> Result<(), Refusal
         Act::ReportNode { node, number } => nodes::report(server, node, *number, now),
         Act::Bind { pod, node } => pods::bind(server, pod, node),
         Act::TellUnschedulable { pod } => pods::tell_unschedulable(server, pod, now),
-        Act::Start { pod, ips, host_ips } => pods::start(server, pod, ips, host_ips, now),
+        Act::Start { pod, ips, host_ips, is_ready } => {
+            let started = pods::Started { ips, host_ips, is_ready: *is_ready };
+            pods::start(server, pod, &started, now)
+        }
         Act::SetReady { pod, is_ready } => pods::set_ready(server, pod, *is_ready, now),
         Act::Remove { pod, uid } => {
             let uid = Some(uid.clone());

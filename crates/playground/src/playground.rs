@@ -199,7 +199,7 @@ impl Playground {
 /// The past is kept for watchers that are a little behind, not for ever.
 fn settings(n_pods: usize) -> Settings {
     const CHANGED_BYTES: usize = 8 << 20;
-    const CHANGED_BYTES_PER_POD: usize = 512;
+    const CHANGED_BYTES_PER_POD: usize = 128;
     let limits = Limits {
         changes_max: 10_000 + n_pods,
         changed_bytes_max: CHANGED_BYTES + n_pods * CHANGED_BYTES_PER_POD,

@@ -24,6 +24,7 @@ pub enum Act {
         pod: Key,
         ips: [IpAddr; 2],
         host_ips: [IpAddr; 2],
+        is_ready: bool,
     },
     SetReady {
         pod: Key,

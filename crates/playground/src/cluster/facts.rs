@@ -34,9 +34,25 @@ impl Meta {
     }
 }
 
+/// A pod in a few words: there may be 50,000 of them.
+pub struct PodFacts {
+    pub node: Option<String>,
+    pub node_selector: Texts,
+    pub phase: Phase,
+    pub is_ready: bool,
+    pub has_address: bool,
+    pub is_on_host_network: bool,
+    /// Somebody else decides when it may be placed.
+    pub is_gated: bool,
+    /// The scheduler has said that there is no room.
+    pub is_told_unschedulable: bool,
+    pub probe: Probe,
+    pub grace: Duration,
+}
+
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct PodFacts {
+struct Pod {
     metadata: Meta,
     spec: PodSpec,
     status: PodStatus,
@@ -73,53 +89,29 @@ fn condition(all: &[Condition], kind: &str) -> Option<bool> {
 }
 
 impl PodFacts {
-    pub fn node(&self) -> Option<&str> {
-        self.spec.node_name.as_deref().filter(|name| !name.is_empty())
-    }
-
-    pub fn is_on_host_network(&self) -> bool {
-        self.spec.host_network
-    }
-
-    pub fn node_selector(&self) -> &Texts {
-        &self.spec.node_selector
-    }
-
-    /// Somebody else decides when it may be placed.
-    pub fn is_gated(&self) -> bool {
-        !self.spec.scheduling_gates.is_empty()
-    }
-
-    pub fn phase(&self) -> Phase {
-        match self.status.phase.as_str() {
+    pub fn of(stored: &Stored) -> Self {
+        let Pod { metadata, spec, status } = read(stored);
+        let probe = match metadata.annotations.get(READY_ANNOTATION).map(String::as_str) {
+            Some("false") => Probe::Fails,
+            _ => Probe::Passes,
+        };
+        let phase = match status.phase.as_str() {
             "Running" => Phase::Running,
             "Succeeded" | "Failed" => Phase::Over,
             _ => Phase::Pending,
+        };
+        Self {
+            node: spec.node_name.filter(|name| !name.is_empty()),
+            node_selector: spec.node_selector,
+            phase,
+            is_ready: condition(&status.conditions, "Ready") == Some(true),
+            has_address: !status.pod_ip.is_empty(),
+            is_on_host_network: spec.host_network,
+            is_gated: !spec.scheduling_gates.is_empty(),
+            is_told_unschedulable: condition(&status.conditions, "PodScheduled") == Some(false),
+            probe,
+            grace: Duration::from_secs(metadata.deletion_grace_period_seconds),
         }
-    }
-
-    pub fn has_address(&self) -> bool {
-        !self.status.pod_ip.is_empty()
-    }
-
-    pub fn is_ready(&self) -> bool {
-        condition(&self.status.conditions, "Ready") == Some(true)
-    }
-
-    /// The scheduler has said that there is no room.
-    pub fn is_told_unschedulable(&self) -> bool {
-        condition(&self.status.conditions, "PodScheduled") == Some(false)
-    }
-
-    pub fn probe(&self) -> Probe {
-        match self.metadata.annotations.get(READY_ANNOTATION).map(String::as_str) {
-            Some("false") => Probe::Fails,
-            _ => Probe::Passes,
-        }
-    }
-
-    pub fn grace(&self) -> Duration {
-        Duration::from_secs(self.metadata.deletion_grace_period_seconds)
     }
 }
 

@@ -48,6 +48,8 @@ pub enum House {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Start,
+    /// It will serve before its kubelet reports again.
+    StartReady,
     BecomeReady,
     BecomeUnready,
     /// It has stopped, or nobody will ever hear of it again.
@@ -60,8 +62,13 @@ const STOPPING: (Duration, Duration) = (Duration::from_millis(800), Duration::fr
 /// A node may be a little later than its pods.
 const ORPHANED: Duration = Duration::from_secs(5);
 
-/// Nothing, or a step and when it is due.
-pub fn next(pod: &Housed<'_>, seed: u64) -> Option<(Duration, Step)> {
+/// Nothing, or a step and when it is due. Kubelets report once a round.
+pub fn next(pod: &Housed<'_>, seed: u64, round: Duration) -> Option<(Duration, Step)> {
+    let started = if warming_up(pod, seed) <= round && pod.probe == Probe::Passes {
+        Step::StartReady
+    } else {
+        Step::Start
+    };
     let takes = |(least, most)| lasting(seed, &[pod.name], least, most);
     match (pod.house, pod.stopping) {
         (House::None, _) => None,
@@ -74,14 +81,20 @@ pub fn next(pod: &Housed<'_>, seed: u64) -> Option<(Duration, Step)> {
         (House::Ready, Some(grace)) => Some((takes(STOPPING).min(grace), Step::Remove)),
         (House::Silent | House::Ready, None) => match pod.phase {
             Phase::Over => None,
-            Phase::Pending if pod.house == House::Ready => Some((takes(STARTING), Step::Start)),
+            Phase::Pending if pod.house == House::Ready => Some((takes(STARTING), started)),
             Phase::Pending => None,
             Phase::Running => probed(pod).map(|step| match step {
-                Step::BecomeReady => (takes(WARMING_UP), step),
-                Step::Start | Step::BecomeUnready | Step::Remove => (Duration::ZERO, step),
+                Step::BecomeReady => (warming_up(pod, seed), step),
+                Step::Start | Step::StartReady | Step::BecomeUnready | Step::Remove => {
+                    (Duration::ZERO, step)
+                }
             }),
         },
     }
+}
+
+fn warming_up(pod: &Housed<'_>, seed: u64) -> Duration {
+    lasting(seed, &[pod.name, "warm"], WARMING_UP.0, WARMING_UP.1)
 }
 
 fn probed(pod: &Housed<'_>) -> Option<Step> {
@@ -108,7 +121,7 @@ mod tests {
     const SERVING: Housed<'_> = Housed { phase: Phase::Running, is_ready: true, ..FRESH };
 
     fn step(pod: &Housed<'_>) -> Option<Step> {
-        next(pod, 1).map(|(_, step)| step)
+        next(pod, 1, Duration::ZERO).map(|(_, step)| step)
     }
 
     #[test]
@@ -121,9 +134,18 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_up_within_a_round_is_reported_once() {
+        let step = |pod: &Housed<'_>, round| next(pod, 1, round).map(|(_, step)| step);
+        assert_eq!(step(&FRESH, WARMING_UP.1), Some(Step::StartReady));
+        assert_eq!(step(&FRESH, WARMING_UP.0 / 2), Some(Step::Start));
+        let failing = Housed { probe: Probe::Fails, ..FRESH };
+        assert_eq!(step(&failing, WARMING_UP.1), Some(Step::Start));
+    }
+
+    #[test]
     fn a_failing_probe_counts_at_once_and_keeps_counting() {
         let failing = Housed { probe: Probe::Fails, ..SERVING };
-        assert_eq!(next(&failing, 1), Some((Duration::ZERO, Step::BecomeUnready)));
+        assert_eq!(next(&failing, 1, Duration::ZERO), Some((Duration::ZERO, Step::BecomeUnready)));
         assert_eq!(step(&Housed { is_ready: false, ..failing }), None);
     }
 
@@ -132,7 +154,9 @@ mod tests {
         for millis in [1, 900, 30_000] {
             let grace = Duration::from_millis(millis);
             let stopping = Housed { stopping: Some(grace), ..SERVING };
-            let Some((takes, Step::Remove)) = next(&stopping, 1) else { panic!("it stops") };
+            let Some((takes, Step::Remove)) = next(&stopping, 1, Duration::ZERO) else {
+                panic!("it stops")
+            };
             assert!(takes <= grace && takes <= STOPPING.1, "{takes:?} of {grace:?}");
         }
         assert_eq!(step(&Housed { stopping: Some(Duration::ZERO), ..SERVING }), None);
@@ -150,8 +174,8 @@ mod tests {
     #[test]
     fn what_was_on_a_lost_node_is_removed() {
         let lost = Housed { house: House::Missing, ..SERVING };
-        assert_eq!(next(&lost, 1), Some((ORPHANED, Step::Remove)));
+        assert_eq!(next(&lost, 1, Duration::ZERO), Some((ORPHANED, Step::Remove)));
         let stopping = Housed { stopping: Some(ORPHANED), ..lost };
-        assert_eq!(next(&stopping, 1), Some((Duration::ZERO, Step::Remove)));
+        assert_eq!(next(&stopping, 1, Duration::ZERO), Some((Duration::ZERO, Step::Remove)));
     }
 }

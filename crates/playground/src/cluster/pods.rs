@@ -7,7 +7,7 @@ use endpointd_apiserver::store::{Key, Stored};
 
 use super::act::Act;
 use super::addresses::{of_node, of_pod};
-use super::facts::{PodFacts, read};
+use super::facts::PodFacts;
 use super::houses::{Guest, Houses};
 use super::kubelet::{Housed, Phase, Step, next};
 use super::replicas::Member;
@@ -50,7 +50,7 @@ struct Pod {
 
 impl Pod {
     fn is_active(&self) -> bool {
-        !self.is_deleting && self.facts.phase() != Phase::Over
+        !self.is_deleting && self.facts.phase != Phase::Over
     }
 
     fn node(&self) -> Option<&str> {
@@ -78,8 +78,8 @@ impl Pods {
         }
         let Some(stored) = object else { return owners };
         self.n_ever += 1;
-        let facts: PodFacts = read(stored);
-        let node = facts.node().map(str::to_owned);
+        let facts = PodFacts::of(stored);
+        let node = facts.node.clone();
         let pod = Pod {
             uid: stored.uid.clone(),
             owner: stored.owners.first().map(|owner| owner.uid.clone()),
@@ -111,8 +111,8 @@ impl Pods {
                 houses.move_in(node);
                 self.by_node.entry(node.clone()).or_default().insert(key.clone());
             }
-            None if pod.is_deleting || pod.facts.is_gated() => {}
-            None if pod.facts.is_told_unschedulable() => {
+            None if pod.is_deleting || pod.facts.is_gated => {}
+            None if pod.facts.is_told_unschedulable => {
                 self.turned_away.insert(key.clone());
             }
             None => {
@@ -154,13 +154,14 @@ impl Pods {
         let Some(pod) = self.by_key.get_mut(key) else { return };
         let housed = Housed {
             name: key.name(),
-            phase: pod.facts.phase(),
-            is_ready: pod.facts.is_ready(),
-            probe: pod.facts.probe(),
-            stopping: pod.is_deleting.then(|| pod.facts.grace()),
+            phase: pod.facts.phase,
+            is_ready: pod.facts.is_ready,
+            probe: pod.facts.probe,
+            stopping: pod.is_deleting.then_some(pod.facts.grace),
             house: houses.house(pod.node()),
         };
-        let due = next(&housed, seed).map(|(takes, step)| (rounded_up(now + takes, round), step));
+        let due =
+            next(&housed, seed, round).map(|(takes, step)| (rounded_up(now + takes, round), step));
         if let Some((due, _)) = std::mem::replace(&mut pod.due, due) {
             self.timers.remove(&(due, key.clone()));
         }
@@ -202,11 +203,11 @@ impl Pods {
             let owner = pod.owner.as_ref();
             let mut family = owner.and_then(|owner| self.by_owner.get_mut(owner));
             let guest = Guest {
-                node_selector: pod.facts.node_selector(),
+                node_selector: &pod.facts.node_selector,
                 n_siblings_by_zone: family.as_ref().map(|family| &family.n_by_zone),
             };
             let Some(node) = houses.choose(&guest).map(str::to_owned) else {
-                if !pod.facts.is_told_unschedulable() {
+                if !pod.facts.is_told_unschedulable {
                     acts.push(Act::TellUnschedulable { pod: key.clone() });
                 }
                 self.turned_away.insert(key);
@@ -238,7 +239,7 @@ impl Pods {
             pod.is_active().then(|| Member {
                 key,
                 is_placed: pod.place.is_some(),
-                is_ready: pod.facts.is_ready(),
+                is_ready: pod.facts.is_ready,
                 ordinal: pod.ordinal,
             })
         };
@@ -263,7 +264,8 @@ fn rounded_up(due: Duration, round: Duration) -> Duration {
 
 fn carried_out(key: &Key, pod: &mut Pod, step: Step, houses: &mut Houses) -> Option<Act> {
     match step {
-        Step::Start => start(key, pod, houses),
+        Step::Start => start(key, pod, houses, false),
+        Step::StartReady => start(key, pod, houses, true),
         Step::BecomeReady => Some(Act::SetReady { pod: key.clone(), is_ready: true }),
         Step::BecomeUnready => Some(Act::SetReady { pod: key.clone(), is_ready: false }),
         Step::Remove => Some(Act::Remove { pod: key.clone(), uid: pod.uid.clone() }),
@@ -271,19 +273,19 @@ fn carried_out(key: &Key, pod: &mut Pod, step: Step, houses: &mut Houses) -> Opt
 }
 
 /// A node that is out of addresses starts nothing.
-fn start(key: &Key, pod: &mut Pod, houses: &mut Houses) -> Option<Act> {
+fn start(key: &Key, pod: &mut Pod, houses: &mut Houses, is_ready: bool) -> Option<Act> {
     let node = pod.node()?.to_owned();
     let number = houses.number(&node);
     let host_ips = of_node(number);
-    if pod.facts.is_on_host_network() {
-        return Some(Act::Start { pod: key.clone(), ips: host_ips, host_ips });
+    if pod.facts.is_on_host_network {
+        return Some(Act::Start { pod: key.clone(), ips: host_ips, host_ips, is_ready });
     }
     let slot = match pod.slot {
         Some(slot) => slot,
         None => houses.take_address(&node)?,
     };
     pod.slot = Some(slot);
-    Some(Act::Start { pod: key.clone(), ips: of_pod(number, slot), host_ips })
+    Some(Act::Start { pod: key.clone(), ips: of_pod(number, slot), host_ips, is_ready })
 }
 
 #[cfg(test)]

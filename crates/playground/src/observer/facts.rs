@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::meter::PodState;
-use crate::cluster::facts::{PodFacts, read};
+use crate::cluster::facts::PodFacts;
 use crate::picture::{Conditions, NO_ZONE};
 
 #[derive(Deserialize, Default)]
@@ -147,10 +147,10 @@ impl SliceFacts {
 }
 
 pub fn pod_state(stored: &Stored) -> PodState {
-    let facts: PodFacts = read(stored);
+    let facts = PodFacts::of(stored);
     PodState {
-        has_address: facts.has_address(),
-        is_ready: facts.is_ready(),
+        has_address: facts.has_address,
+        is_ready: facts.is_ready,
         is_terminating: stored.is_deleting,
     }
 }

@@ -31,14 +31,20 @@ pub(super) fn tell_unschedulable(
     })
 }
 
-/// The containers run; whether they serve is for the probe to find out.
+/// What a kubelet reports of a pod that runs.
+pub(super) struct Started<'a> {
+    pub ips: &'a [IpAddr; 2],
+    pub host_ips: &'a [IpAddr; 2],
+    pub is_ready: bool,
+}
+
 pub(super) fn start(
     server: &mut Server,
     pod: &Key,
-    ips: &[IpAddr; 2],
-    host_ips: &[IpAddr; 2],
+    started: &Started<'_>,
     now: Timestamp,
 ) -> Result<(), Refusal> {
+    let Started { ips, host_ips, is_ready } = *started;
     edit_status(server, &target("", "pods", pod), |object| {
         let containers = object["spec"]["containers"].as_array().cloned().unwrap_or_default();
         let listed = |ips: &[IpAddr]| ips.iter().map(|ip| json!({"ip": ip})).collect::<Vec<_>>();
@@ -49,20 +55,20 @@ pub(super) fn start(
         status["hostIPs"] = json!(listed(host_ips));
         status["podIP"] = json!(ips[0]);
         status["podIPs"] = json!(listed(ips));
-        let runs = |container: &Value| running(container, now);
+        let runs = |container: &Value| running(container, is_ready, now);
         status["containerStatuses"] = containers.iter().map(runs).collect();
         set_condition(status, "Initialized", true, now);
-        set_condition(status, "ContainersReady", false, now);
-        set_condition(status, "Ready", false, now);
+        set_condition(status, "ContainersReady", is_ready, now);
+        set_condition(status, "Ready", is_ready, now);
     })
 }
 
-fn running(container: &Value, now: Timestamp) -> Value {
+fn running(container: &Value, is_ready: bool, now: Timestamp) -> Value {
     json!({
         "name": container["name"],
         "image": container["image"],
         "imageID": "",
-        "ready": false,
+        "ready": is_ready,
         "started": true,
         "restartCount": 0,
         "state": {"running": {"startedAt": written(now)}},
