@@ -1,0 +1,72 @@
+//! What kube-controller-manager does besides: garbage collection by owner, and namespaces that end.
+
+use endpointd_model::{EndpointSlice, Key, OwnerRef, Resource, Text};
+
+use super::{Api, NamespaceState};
+
+impl Api {
+    /// Removes one slice whose owners are all gone; says whether there was one.
+    pub fn collect_one(&mut self) -> bool {
+        let orphan = self.slices.values().find(|slice| self.is_orphan(slice));
+        let Some(key) = orphan.map(|slice| slice.meta.key()) else { return false };
+        self.remove(Resource::Slices, &key);
+        true
+    }
+
+    fn is_orphan(&self, slice: &EndpointSlice) -> bool {
+        let meta = &slice.meta;
+        let is_gone = |owner: &OwnerRef| !self.has_owner(&meta.namespace, owner);
+        !meta.is_deleting() && !meta.owners.is_empty() && meta.owners.iter().all(is_gone)
+    }
+
+    /// Kinds this API server does not know are taken to be there.
+    fn has_owner(&self, namespace: &Text, owner: &OwnerRef) -> bool {
+        let key = Key::new(namespace.clone(), owner.name.clone());
+        match owner.kind.as_ref() {
+            "Service" => self.services.get(&key).is_some_and(|one| one.uid == owner.uid),
+            "Endpoints" => self.endpoints.get(&key).is_some_and(|one| one.meta.uid == owner.uid),
+            _ => true,
+        }
+    }
+
+    /// Removes one object of a namespace that ends, and the namespace after the last; says whether
+    /// there was anything to do.
+    pub fn end_one(&mut self, choice: usize) -> bool {
+        let ending = |(_, state): &(&Text, &NamespaceState)| **state == NamespaceState::Terminating;
+        let Some(namespace) = self.namespaces.iter().find(ending).map(|(name, _)| name.clone())
+        else {
+            return false;
+        };
+        let of = |keys: Vec<Key>| {
+            keys.into_iter().filter(|key| key.namespace == namespace).collect::<Vec<_>>()
+        };
+        let services = of(self.services.keys());
+        let pods = of(self.pods.keys());
+        let endpoints = of(self.endpoints.keys());
+        let slices = of(self.slices.keys());
+        let lists = [services, pods, endpoints, slices];
+        let left: Vec<usize> = (0..lists.len()).filter(|n| !lists[*n].is_empty()).collect();
+        let Some(kind) = left.get(choice % left.len().max(1)) else {
+            self.namespaces.remove(&namespace);
+            return true;
+        };
+        let key = lists[*kind][choice % lists[*kind].len()].clone();
+        match kind {
+            0 => self.remove_service(&key),
+            1 => self.remove_pod(&key),
+            2 => drop(self.remove(Resource::Endpoints, &key)),
+            _ => self.end_slice(&key),
+        }
+        true
+    }
+
+    /// Whoever holds a slice up lets go.
+    fn end_slice(&mut self, key: &Key) {
+        let Some(slice) = self.slices.get(key) else { return };
+        if slice.meta.finalizers.is_empty() {
+            self.remove(Resource::Slices, key);
+        } else {
+            self.drop_object(Resource::Slices, key);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! All objects of one kind, and every version they ever had.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use endpointd_model::{
+    Change, EndpointSlice, Endpoints, Key, News, Node, Pod, Service, Sight, Text,
+};
+
+use crate::clock::Time;
+
+/// An object the API server stores.
+pub trait Thing: Clone {
+    /// A node has an empty namespace.
+    fn key(&self) -> Key;
+    fn set_version(&mut self, version: Text);
+    fn change(sight: Sight<Self>) -> Change;
+}
+
+#[derive(Debug)]
+pub struct Shelf<T> {
+    live: BTreeMap<Key, Arc<T>>,
+    log: Vec<Entry<T>>,
+    /// Indexes into `log`.
+    by_key: HashMap<Key, Vec<usize>>,
+    /// Watches from before are told 410.
+    pub floor: u64,
+}
+
+/// One change.
+#[derive(Debug)]
+pub struct Entry<T> {
+    pub revision: u64,
+    pub at: Time,
+    pub key: Key,
+    pub object: Arc<T>,
+    pub is_gone: bool,
+    /// Readers cannot make sense of it.
+    pub is_garbled: bool,
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self { live: BTreeMap::new(), log: Vec::new(), by_key: HashMap::new(), floor: 0 }
+    }
+}
+
+impl<T: Thing> Shelf<T> {
+    pub fn get(&self, key: &Key) -> Option<&Arc<T>> {
+        self.live.get(key)
+    }
+
+    pub fn contains(&self, key: &Key) -> bool {
+        self.live.contains_key(key)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Arc<T>)> {
+        self.live.iter()
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.live.values().map(AsRef::as_ref)
+    }
+
+    pub fn keys(&self) -> Vec<Key> {
+        self.live.keys().cloned().collect()
+    }
+
+    pub fn put(&mut self, mut object: T, revision: u64, at: Time) -> Arc<T> {
+        object.set_version(revision.to_string().into());
+        let key = object.key();
+        let object = Arc::new(object);
+        self.live.insert(key.clone(), object.clone());
+        self.record(Entry {
+            revision,
+            at,
+            key,
+            object: object.clone(),
+            is_gone: false,
+            is_garbled: false,
+        });
+        object
+    }
+
+    /// The same object at a new version that nobody can read.
+    pub fn garble(&mut self, key: &Key, revision: u64, at: Time) {
+        let Some(object) = self.live.get(key) else { return };
+        let mut object = T::clone(object);
+        object.set_version(revision.to_string().into());
+        let object = Arc::new(object);
+        self.live.insert(key.clone(), object.clone());
+        self.record(Entry {
+            revision,
+            at,
+            key: key.clone(),
+            object,
+            is_gone: false,
+            is_garbled: true,
+        });
+    }
+
+    pub fn remove(&mut self, key: &Key, revision: u64, at: Time) -> bool {
+        let Some(object) = self.live.remove(key) else { return false };
+        let mut object = T::clone(&object);
+        object.set_version(revision.to_string().into());
+        self.record(Entry {
+            revision,
+            at,
+            key: key.clone(),
+            object: Arc::new(object),
+            is_gone: true,
+            is_garbled: false,
+        });
+        true
+    }
+
+    pub fn is_garbled(&self, key: &Key) -> bool {
+        let last = self.by_key.get(key).and_then(|all| all.last());
+        last.is_some_and(|at| self.log[*at].is_garbled)
+    }
+
+    /// Index of the first entry after this revision.
+    pub fn after(&self, revision: u64) -> usize {
+        self.log.partition_point(|entry| entry.revision <= revision)
+    }
+
+    pub fn entry(&self, index: usize) -> Option<&Entry<T>> {
+        self.log.get(index)
+    }
+
+    /// Every version that someone who was told everything up to `since` may know, absence included.
+    /// What cannot be read leaves whatever was read before in place, or is as good as absent.
+    pub fn window(&self, key: &Key, since: u64) -> Vec<Option<&T>> {
+        let indexes = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
+        let split = indexes.partition_point(|at| self.log[*at].revision <= since);
+        let state = |at: &usize| {
+            let entry = &self.log[*at];
+            (!entry.is_gone && !entry.is_garbled).then(|| entry.object.as_ref())
+        };
+        // Of what cannot be read now, any version may have been the last that was.
+        let is_garbled = split > 0 && self.log[indexes[split - 1]].is_garbled;
+        let first = if is_garbled { 0 } else { split.saturating_sub(1) };
+        let before = (split == 0).then_some(None);
+        before.into_iter().chain(indexes[first..].iter().map(state)).collect()
+    }
+
+    /// Whether any version of any object was like that.
+    pub fn ever(&self, is_like: impl Fn(&T) -> bool) -> bool {
+        self.log.iter().rev().any(|entry| is_like(&entry.object))
+    }
+
+    /// As of an earlier revision.
+    pub fn list_at(&self, revision: u64) -> Vec<&Entry<T>> {
+        let mut live: BTreeMap<&Key, &Entry<T>> = BTreeMap::new();
+        for entry in self.log.iter().take_while(|entry| entry.revision <= revision) {
+            if entry.is_gone {
+                live.remove(&entry.key);
+            } else {
+                live.insert(&entry.key, entry);
+            }
+        }
+        live.into_values().collect()
+    }
+
+    fn record(&mut self, entry: Entry<T>) {
+        self.by_key.entry(entry.key.clone()).or_default().push(self.log.len());
+        self.log.push(entry);
+    }
+}
+
+impl<T: Thing> Entry<T> {
+    pub fn news(&self) -> News {
+        if self.is_garbled {
+            return News::Unreadable { key: self.key.clone(), reason: "garbled".into() };
+        }
+        let object = T::clone(&self.object);
+        let sight = if self.is_gone { Sight::Gone(object) } else { Sight::Present(object) };
+        News::Seen(Box::new(T::change(sight)))
+    }
+}
+
+impl Thing for Service {
+    fn key(&self) -> Key {
+        Service::key(self)
+    }
+
+    fn set_version(&mut self, version: Text) {
+        self.resource_version = version;
+    }
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Service(sight)
+    }
+}
+
+impl Thing for Pod {
+    fn key(&self) -> Key {
+        Pod::key(self)
+    }
+
+    fn set_version(&mut self, version: Text) {
+        self.resource_version = version;
+    }
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Pod(sight)
+    }
+}
+
+impl Thing for Node {
+    fn key(&self) -> Key {
+        Key::new("", self.name.clone())
+    }
+
+    fn set_version(&mut self, version: Text) {
+        self.resource_version = version;
+    }
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Node(sight)
+    }
+}
+
+impl Thing for Endpoints {
+    fn key(&self) -> Key {
+        self.meta.key()
+    }
+
+    fn set_version(&mut self, version: Text) {
+        self.meta.resource_version = version;
+    }
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Endpoints(sight)
+    }
+}
+
+impl Thing for EndpointSlice {
+    fn key(&self) -> Key {
+        self.meta.key()
+    }
+
+    fn set_version(&mut self, version: Text) {
+        self.meta.resource_version = version;
+    }
+
+    fn change(sight: Sight<Self>) -> Change {
+        Change::Slice(sight)
+    }
+}

@@ -1,0 +1,184 @@
+//! Create, update, delete, as kube-apiserver does them.
+
+use endpointd_model::{
+    EndpointSlice, Endpoints, Key, Meta, Object, Resource, Target, Text, Uid, Write,
+};
+
+use super::validation::invalid;
+use super::{Api, NamespaceState};
+
+/// What a mutating webhook leaves behind.
+const WEBHOOK_MARK: &str = "example.com/seen-by-webhook";
+
+/// How a write is answered, before anything goes wrong on the way back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Stored(Object),
+    Removed,
+    /// 409: the version or uid is another one.
+    Conflict,
+    /// 409: the name is taken.
+    Exists,
+    /// 404.
+    NotFound,
+    /// 404 for the namespace.
+    NoNamespace,
+    /// 403 with the cause `NamespaceTerminating`.
+    Terminating,
+    /// 422.
+    Invalid(String),
+}
+
+impl Api {
+    pub fn write(&mut self, write: &Write) -> Answer {
+        match write {
+            Write::Create(object) => self.create(object),
+            Write::Update(object) => self.update(object),
+            Write::Delete(target) => self.delete(target),
+        }
+    }
+
+    fn create(&mut self, object: &Object) -> Answer {
+        let mut object = object.clone();
+        match self.namespaces.get(&object.meta().namespace) {
+            Some(NamespaceState::Active) => {}
+            Some(NamespaceState::Terminating) => return Answer::Terminating,
+            None => return Answer::NoNamespace,
+        }
+        if object.meta().name.is_empty() {
+            let suffix = self.revision();
+            let meta = meta_mut(&mut object);
+            let prefix = meta.generate_name.clone().unwrap_or_default();
+            meta.name = format!("{prefix}{suffix:05}").into();
+        }
+        if !object.meta().resource_version.is_empty() {
+            return Answer::Invalid("resourceVersion should not be set on a create".into());
+        }
+        if let Some(reason) = invalid(&object) {
+            return Answer::Invalid(reason);
+        }
+        if self.object(object.resource(), &object.meta().key()).is_some() {
+            return Answer::Exists;
+        }
+        let (uid, created) = (self.new_uid(), self.now.timestamp(self.skew_secs));
+        let meta = meta_mut(&mut object);
+        (meta.uid, meta.created, meta.deleted) = (uid, Some(created), None);
+        meta.generation = Some(1);
+        self.admit(&mut object);
+        Answer::Stored(self.store(object))
+    }
+
+    fn update(&mut self, object: &Object) -> Answer {
+        let (resource, key) = (object.resource(), object.meta().key());
+        let Some(known) = self.object(resource, &key) else { return Answer::NotFound };
+        let Meta { resource_version, uid, .. } = object.meta();
+        let is_other = |given: &Text, known: &Text| !given.is_empty() && given != known;
+        let is_other_uid = |given: &Uid, known: &Uid| !given.is_empty() && given != known;
+        if is_other(resource_version, &known.meta().resource_version)
+            || is_other_uid(uid, &known.meta().uid)
+        {
+            return Answer::Conflict;
+        }
+        let mut object = object.clone();
+        inherit(meta_mut(&mut object), known.meta());
+        if let (Object::Slice(new), Object::Slice(old)) = (&object, &known)
+            && new.address_type != old.address_type
+        {
+            return Answer::Invalid("addressType: field is immutable".into());
+        }
+        if let Some(reason) = invalid(&object) {
+            return Answer::Invalid(reason);
+        }
+        self.admit(&mut object);
+        if object == known {
+            return Answer::Stored(known);
+        }
+        let meta = object.meta();
+        if meta.is_deleting() && meta.finalizers.is_empty() {
+            self.drop_object(resource, &key);
+            return Answer::Stored(object);
+        }
+        if resource == Resource::Slices && has_other_content(&object, &known) {
+            let meta = meta_mut(&mut object);
+            meta.generation = meta.generation.map(|number| number + 1);
+        }
+        Answer::Stored(self.store(object))
+    }
+
+    fn delete(&mut self, target: &Target) -> Answer {
+        let Target { resource, key, uid, resource_version } = target;
+        let Some(known) = self.object(*resource, key) else { return Answer::NotFound };
+        let meta = known.meta();
+        if (!uid.is_empty() && *uid != meta.uid)
+            || (!resource_version.is_empty() && *resource_version != meta.resource_version)
+        {
+            return Answer::Conflict;
+        }
+        self.remove(*resource, key)
+    }
+
+    /// Without preconditions. A finalizer holds the object up.
+    pub fn remove(&mut self, resource: Resource, key: &Key) -> Answer {
+        let Some(mut object) = self.object(resource, key) else { return Answer::NotFound };
+        if object.meta().finalizers.is_empty() {
+            self.drop_object(resource, key);
+            return Answer::Removed;
+        }
+        if object.meta().is_deleting() {
+            return Answer::Stored(object);
+        }
+        let deleted = self.now.timestamp(self.skew_secs);
+        let meta = meta_mut(&mut object);
+        (meta.deleted, meta.deletion_grace_secs) = (Some(deleted), Some(0));
+        Answer::Stored(self.store(object))
+    }
+
+    /// Whoever ran the webhook takes its marks away.
+    pub fn undo_webhook(&mut self) {
+        let is_marked = |slice: &&EndpointSlice| slice.meta.annotations.contains_key(WEBHOOK_MARK);
+        let marked: Vec<EndpointSlice> = self.slices.values().filter(is_marked).cloned().collect();
+        for mut slice in marked {
+            slice.meta.annotations = slice.meta.annotations.with(WEBHOOK_MARK, None);
+            self.force(Object::Slice(slice));
+        }
+    }
+
+    fn admit(&self, object: &mut Object) {
+        if self.webhook && object.resource() == Resource::Slices {
+            let meta = meta_mut(object);
+            meta.annotations = meta.annotations.with(WEBHOOK_MARK, Some("true"));
+        }
+    }
+}
+
+/// What a client cannot change.
+fn inherit(meta: &mut Meta, known: &Meta) {
+    meta.uid = known.uid.clone();
+    meta.resource_version = known.resource_version.clone();
+    meta.generation = known.generation;
+    meta.created = known.created;
+    meta.deleted = known.deleted;
+    meta.deletion_grace_secs = known.deletion_grace_secs;
+    meta.generate_name = known.generate_name.clone();
+}
+
+fn has_other_content(a: &Object, b: &Object) -> bool {
+    match (a, b) {
+        (Object::Slice(a), Object::Slice(b)) => {
+            let EndpointSlice { meta: _, address_type, endpoints, ports } = a;
+            (address_type, endpoints, ports) != (&b.address_type, &b.endpoints, &b.ports)
+        }
+        (Object::Endpoints(a), Object::Endpoints(b)) => {
+            let Endpoints { meta: _, subsets } = a;
+            *subsets != b.subsets
+        }
+        (Object::Slice(_) | Object::Endpoints(_), _) => true,
+    }
+}
+
+pub fn meta_mut(object: &mut Object) -> &mut Meta {
+    match object {
+        Object::Slice(slice) => &mut slice.meta,
+        Object::Endpoints(endpoints) => &mut endpoints.meta,
+    }
+}

@@ -1,0 +1,30 @@
+//! A simulator that tries to break the engine: API server, watches, processes, leases, faults, and
+//! time on one thread, all decided by a seed. Start at [`play`].
+
+mod clock;
+mod dice;
+
+mod script;
+
+mod api;
+mod workload;
+
+mod oracle;
+
+mod census;
+mod process;
+mod world;
+
+mod calm;
+mod monitor;
+
+mod generate;
+mod play;
+mod shrink;
+
+pub use census::{Census, FAULTS, Rule, Violation};
+pub use generate::script_of;
+pub use play::{Manner, Verdict, play, play_with};
+pub use script::{Act, Script, Setup, Step};
+pub use shrink::shrink;
+pub use world::{Snare, Trap};

@@ -1,0 +1,87 @@
+//! Writes of the endpoints controller.
+
+use endpointd_model::{Key, Kind, Pod};
+
+use super::{Case, Complaint};
+use crate::census::Rule;
+use crate::oracle::endpoints::{Entry, entries, is_lock};
+use crate::oracle::slices::publishes;
+
+type Check = fn(&Case) -> Result<(), Complaint>;
+
+/// Larger ones may have been cut.
+const UNCUT_MAX: usize = 900;
+
+pub const CHECKS: [(Rule, Check); 3] = [
+    (Rule::NoForeignObject, check_target),
+    (Rule::NoWrongAddress, check_addresses),
+    (Rule::NoLoss, check_loss),
+];
+
+fn check_target(case: &Case) -> Result<(), Complaint> {
+    let foreign = |text: String| Err((Rule::NoForeignObject, text));
+    if case.known_slice().is_some() || case.new_slice().is_some() {
+        return foreign(format!("{} is a slice", case.write.key()));
+    }
+    let services = case.services();
+    if case.new_endpoints().is_some() {
+        let may_write = services.into_iter().flatten().any(publishes);
+        return if may_write { Ok(()) } else { foreign(format!("{} has no pods", case.key)) };
+    }
+    if case.known_endpoints().is_some_and(is_lock) {
+        return foreign(format!("{} is a lock", case.key));
+    }
+    if services.iter().all(Option::is_some) {
+        return foreign(format!("{} is deleted, its Service was always there", case.key));
+    }
+    Ok(())
+}
+
+fn pods<'a>(case: &Case<'a>, name: &str) -> Vec<Option<&'a Pod>> {
+    let key = Key::new(case.key.namespace.clone(), name);
+    case.api.pods.window(&key, case.view.since(Kind::Pods))
+}
+
+fn check_addresses(case: &Case) -> Result<(), Complaint> {
+    let Some(endpoints) = case.new_endpoints() else { return Ok(()) };
+    let services: Vec<_> = case.services().into_iter().flatten().collect();
+    for published in Entry::all(endpoints) {
+        let is_justified = pods(case, &published.pod)
+            .into_iter()
+            .flatten()
+            .any(|pod| services.iter().any(|service| entries(service, pod).contains(&published)));
+        if !is_justified {
+            let text = format!("{} publishes {published:?}", case.key);
+            return Err((Rule::NoWrongAddress, text));
+        }
+    }
+    Ok(())
+}
+
+fn check_loss(case: &Case) -> Result<(), Complaint> {
+    let (Some(known), Some(new)) = (case.known_endpoints(), case.new_endpoints()) else {
+        return Ok(());
+    };
+    let (known, new) = (Entry::all(known), Entry::all(new));
+    if new.len() > UNCUT_MAX {
+        return Ok(());
+    }
+    let is_same = |a: &Entry, b: &Entry| (&a.port, &a.ip, &a.uid) == (&b.port, &b.ip, &b.uid);
+    let services = case.services();
+    for lost in known {
+        if lost.pod.is_empty() || new.iter().any(|entry| is_same(entry, &lost)) {
+            continue;
+        }
+        let pods = pods(case, &lost.pod);
+        let is_wanted_throughout = services.iter().all(|service| {
+            pods.iter().all(|pod| {
+                let wanted = service.zip(*pod).map(|(service, pod)| entries(service, pod));
+                wanted.is_some_and(|all| all.iter().any(|entry| is_same(entry, &lost)))
+            })
+        });
+        if is_wanted_throughout {
+            return Err((Rule::NoLoss, format!("Endpoints {} lose {lost:?}", case.key)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Section 4.10 and section 5: hints, judged by their rules. Which of several right allocations was
+//! chosen depends on history, and is not judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{
+    AddressType, Endpoint, EndpointSlice, Hints, Key, Node, Service, Text, TopologyMode,
+    TrafficDistribution, names,
+};
+
+use super::{pods, slices, slices_of};
+use crate::api::Api;
+
+pub fn judge(api: &Api, service: &Service) -> Vec<String> {
+    // What a Service that goes would have got is counted, but not created.
+    if !slices::publishes(service) || service.is_deleting {
+        return Vec::new();
+    }
+    let key = service.key();
+    let mut complaints = Vec::new();
+    for family in pods::families(service) {
+        let slices: Vec<&EndpointSlice> = slices_of(api, &key, names::MANAGED_BY_SLICES)
+            .filter(|slice| slice.address_type == AddressType::from(family))
+            .collect();
+        let endpoints: Vec<&Endpoint> = slices.iter().flat_map(|slice| &slice.endpoints).collect();
+        match (service.topology, service.traffic_distribution) {
+            (TopologyMode::Auto, _) => complaints.extend(judge_topology(api, &key, &endpoints)),
+            (TopologyMode::Off, Some(distribution)) => {
+                complaints.extend(judge_traffic(&key, distribution, &endpoints));
+            }
+            (TopologyMode::Off, None) => complaints.extend(judge_none(&key, &endpoints)),
+        }
+    }
+    complaints
+}
+
+fn judge_none(key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
+    let is_hinted = endpoints.iter().any(|endpoint| endpoint.hints.is_some());
+    is_hinted.then(|| format!("{key}: hints that nobody asked for"))
+}
+
+fn judge_traffic(
+    key: &Key,
+    distribution: TrafficDistribution,
+    endpoints: &[&Endpoint],
+) -> Option<String> {
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.is_ready()) {
+        let Some(zone) = &endpoint.zone else { continue };
+        let for_nodes = match distribution {
+            TrafficDistribution::PreferClose | TrafficDistribution::PreferSameZone => Vec::new(),
+            TrafficDistribution::PreferSameNode => endpoint.node_name.iter().cloned().collect(),
+        };
+        let wanted = Hints { for_zones: vec![zone.clone()], for_nodes };
+        if endpoint.hints.as_ref() != Some(&wanted) {
+            return Some(format!("{key}: hints are {:?}, not {wanted:?}", endpoint.hints));
+        }
+    }
+    None
+}
+
+fn judge_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
+    let ready: Vec<&Endpoint> =
+        endpoints.iter().copied().filter(|endpoint| endpoint.is_ready()).collect();
+    let Some(zones) = zones_with_room(api, &ready) else { return judge_none(key, endpoints) };
+    for endpoint in ready {
+        let hinted = endpoint.hints.as_ref().map_or(&[][..], |hints| &hints.for_zones);
+        let is_right = |zone: &Text| zones.contains(zone) || endpoint.zone.as_ref() == Some(zone);
+        if hinted.is_empty() || !hinted.iter().all(is_right) {
+            return Some(format!("{key}: topology hints are {:?}", endpoint.hints));
+        }
+    }
+    None
+}
+
+/// The zones hints may name; none if there can be no hints.
+fn zones_with_room(api: &Api, ready: &[&Endpoint]) -> Option<BTreeSet<Text>> {
+    let mut cpu_by_zone: BTreeMap<Text, i128> = BTreeMap::new();
+    let counts = |node: &&Node| node.is_ready && !node.is_control_plane;
+    for node in api.nodes.values().filter(counts) {
+        let zone = node.zone.clone().filter(|zone| !zone.is_empty() && node.cpu_nanos > 0)?;
+        *cpu_by_zone.entry(zone).or_default() += node.cpu_nanos;
+    }
+    let n_zones = cpu_by_zone.len();
+    if n_zones < 2 || n_zones > ready.len() {
+        return None;
+    }
+    if ready.iter().any(|endpoint| endpoint.zone.as_ref().is_none_or(|zone| zone.is_empty())) {
+        return None;
+    }
+    let total: i128 = cpu_by_zone.values().sum();
+    let minimum = |cpu: &i128| {
+        let desired = *cpu as f64 / total as f64 * ready.len() as f64;
+        (desired * (1.0 / 1.2)).ceil() as usize
+    };
+    let minimums: usize = cpu_by_zone.values().map(minimum).sum();
+    (minimums <= ready.len()).then(|| cpu_by_zone.into_keys().collect())
+}

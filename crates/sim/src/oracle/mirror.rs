@@ -1,0 +1,169 @@
+//! Section 6: slices mirrored from Endpoints that people write.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{
+    AddressType, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Family, Key, Labels,
+    Service, Subset, SubsetPort, Text, Uid, names, parse_ip, refused_by_api_server,
+};
+
+use super::{endpoints, slices_of};
+use crate::api::Api;
+use crate::script::Setup;
+
+/// Address type and ports: what shares a slice.
+pub type Group = (AddressType, Vec<EndpointPort>);
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    pub address: Text,
+    pub is_ready: bool,
+    pub hostname: Option<Text>,
+    pub node: Option<Text>,
+    pub target: Option<(Text, Text, Uid)>,
+}
+
+/// Whether Endpoints are mirrored, given the Service of the same name.
+pub fn is_mirrored(endpoints: &Endpoints, service: &Service) -> bool {
+    service.selector.is_empty()
+        && !endpoints::is_lock(endpoints)
+        && !endpoints.meta.labels.has(names::SKIP_MIRROR, "true")
+}
+
+pub fn wanted(endpoints: &Endpoints, max: usize) -> BTreeMap<Group, BTreeSet<Entry>> {
+    let mut groups: BTreeMap<Group, BTreeSet<Entry>> = BTreeMap::new();
+    for (ports, mut addresses) in repack(&endpoints.subsets) {
+        // Ready first, then by text and uid, which is the order of the map.
+        addresses.sort_by_key(|(_, is_ready)| !is_ready);
+        let mut n = 0;
+        for (address, is_ready) in addresses {
+            let ip = parse_ip(&address.ip).filter(|ip| refused_by_api_server(*ip).is_none());
+            let Some(ip) = ip.filter(|_| n < max) else { continue };
+            n += 1;
+            let group = (AddressType::from(Family::of(ip)), slice_ports(&ports));
+            let target = address.target_ref.as_ref();
+            groups.entry(group).or_default().insert(Entry {
+                address: ip.to_string().into(),
+                is_ready,
+                hostname: address.hostname.clone(),
+                node: address.node_name.clone(),
+                target: target.map(|it| (it.namespace.clone(), it.name.clone(), it.uid.clone())),
+            });
+        }
+    }
+    groups
+}
+
+/// Section 3.5: each port with its addresses, then ports with the same addresses together.
+fn repack(subsets: &[Subset]) -> Vec<(Vec<SubsetPort>, Vec<(&EndpointAddress, bool)>)> {
+    type Addresses<'a> = BTreeMap<(Text, Option<Uid>), (&'a EndpointAddress, bool)>;
+    let mut by_port: BTreeMap<Option<SubsetPort>, Addresses> = BTreeMap::new();
+    for subset in subsets {
+        let ports = subset.ports.iter().cloned().map(Some);
+        let none = subset.ports.is_empty().then_some(None);
+        for port in ports.chain(none) {
+            let addresses = by_port.entry(port).or_default();
+            let ready = subset.addresses.iter().map(|address| (address, true));
+            let unready = subset.not_ready_addresses.iter().map(|address| (address, false));
+            for (address, is_ready) in ready.chain(unready) {
+                let uid = address.target_ref.as_ref().map(|target| target.uid.clone());
+                let known = addresses.entry((address.ip.clone(), uid)).or_insert((address, true));
+                known.1 &= is_ready;
+            }
+        }
+    }
+    let mut packed: BTreeMap<Vec<(Text, Option<Uid>, bool)>, (Vec<SubsetPort>, Vec<_>)> =
+        BTreeMap::new();
+    for (port, addresses) in by_port {
+        let identity =
+            addresses.iter().map(|((ip, uid), (_, ready))| (ip.clone(), uid.clone(), *ready));
+        let subset = packed
+            .entry(identity.collect())
+            .or_insert_with(|| (Vec::new(), addresses.values().copied().collect()));
+        subset.0.extend(port);
+    }
+    packed.into_values().collect()
+}
+
+fn slice_ports(ports: &[SubsetPort]) -> Vec<EndpointPort> {
+    let mut ports: Vec<EndpointPort> = ports
+        .iter()
+        .map(|port| EndpointPort {
+            name: Some(port.name.clone()),
+            port: Some(port.port),
+            protocol: Some(port.protocol.clone()),
+            app_protocol: port.app_protocol.clone(),
+        })
+        .collect();
+    ports.sort();
+    ports
+}
+
+pub fn judge(api: &Api, setup: &Setup) -> Vec<String> {
+    let with_slices = api.slices.values().filter_map(|slice| {
+        let name = slice.meta.labels.get(names::SERVICE_NAME)?;
+        slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR).then_some(())?;
+        Some(Key::new(slice.meta.namespace.clone(), name.clone()))
+    });
+    let keys: BTreeSet<Key> = api.endpoints.keys().into_iter().chain(with_slices).collect();
+    keys.iter().flat_map(|key| judge_key(api, setup, key)).collect()
+}
+
+fn judge_key(api: &Api, setup: &Setup, key: &Key) -> Vec<String> {
+    let slices: Vec<&EndpointSlice> = slices_of(api, key, names::MANAGED_BY_MIRROR).collect();
+    let endpoints = api.endpoints.get(key);
+    let service = api.services.get(key);
+    let mirrored =
+        endpoints.zip(service).filter(|(endpoints, service)| is_mirrored(endpoints, service));
+    let Some((endpoints, _)) = mirrored else {
+        let names: Vec<&Text> = slices.iter().map(|slice| &slice.meta.name).collect();
+        let complaint = format!("{key}: not mirrored, but there are slices: {names:?}");
+        return (!names.is_empty()).then_some(complaint).into_iter().collect();
+    };
+    let mut complaints = Vec::new();
+    let mut published: BTreeMap<Group, BTreeSet<Entry>> = BTreeMap::new();
+    for slice in &slices {
+        let mut ports = slice.ports.clone();
+        ports.sort();
+        let group = (slice.address_type.clone(), ports);
+        if published.insert(group, entries(slice)).is_some() {
+            complaints.push(format!("{key}: two mirrored slices for one group"));
+        }
+        complaints.extend(judge_meta(key, endpoints, slice));
+    }
+    let wanted = wanted(endpoints, setup.mirrored_per_subset_max);
+    if published != wanted {
+        complaints.push(format!("{key}: mirrored {published:?}, not {wanted:?}"));
+    }
+    complaints
+}
+
+pub fn entries(slice: &EndpointSlice) -> BTreeSet<Entry> {
+    let entry = |endpoint: &endpointd_model::Endpoint| {
+        let target = endpoint.target_ref.as_ref();
+        Entry {
+            address: endpoint.addresses.first().cloned().unwrap_or_default(),
+            is_ready: endpoint.conditions.ready == Some(true),
+            hostname: endpoint.hostname.clone(),
+            node: endpoint.node_name.clone(),
+            target: target.map(|it| (it.namespace.clone(), it.name.clone(), it.uid.clone())),
+        }
+    };
+    slice.endpoints.iter().map(entry).collect()
+}
+
+fn judge_meta(key: &Key, endpoints: &Endpoints, slice: &EndpointSlice) -> Vec<String> {
+    let wanted: Labels = endpoints
+        .meta
+        .labels
+        .with(names::SERVICE_NAME, Some(&key.name))
+        .with(names::MANAGED_BY, Some(names::MANAGED_BY_MIRROR));
+    let annotations =
+        endpoints.meta.annotations.with(names::TRIGGER_TIME, None).with(names::LAST_APPLIED, None);
+    let (labels, notes) = (&slice.meta.labels, &slice.meta.annotations);
+    let mut complaints = Vec::new();
+    if *labels != wanted || *notes != annotations {
+        complaints.push(format!("{key}: mirrored slice says {labels:?} and {notes:?}"));
+    }
+    complaints
+}

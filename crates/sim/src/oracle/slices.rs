@@ -1,0 +1,194 @@
+//! Section 4: the slices of a Service.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{
+    AddressType, Endpoint, EndpointPort, EndpointSlice, Family, Key, Node, Pod, Service, Text, Uid,
+    names,
+};
+
+use super::{plain_labels, pods, slices_of};
+use crate::api::Api;
+use crate::script::Setup;
+
+pub const RESERVED: [&str; 3] = [names::SERVICE_NAME, names::MANAGED_BY, names::HEADLESS];
+
+/// One endpoint and the ports it is published with, hints aside.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    pub address_type: AddressType,
+    pub addresses: Vec<Text>,
+    pub ports: Vec<EndpointPort>,
+    pub pod: Text,
+    pub uid: Uid,
+    /// Ready, serving, terminating.
+    pub conditions: [Option<bool>; 3],
+    pub node: Option<Text>,
+    pub zone: Option<Text>,
+    pub hostname: Option<Text>,
+}
+
+impl Entry {
+    /// As it stands in a slice.
+    pub fn of(slice: &EndpointSlice, endpoint: &Endpoint) -> Self {
+        let target = endpoint.target_ref.clone().unwrap_or_default();
+        let mut ports = slice.ports.clone();
+        ports.sort();
+        let conditions = endpoint.conditions;
+        Self {
+            address_type: slice.address_type.clone(),
+            addresses: endpoint.addresses.clone(),
+            ports,
+            pod: target.name,
+            uid: target.uid,
+            conditions: [conditions.ready, conditions.serving, conditions.terminating],
+            node: endpoint.node_name.clone(),
+            zone: endpoint.zone.clone(),
+            hostname: endpoint.hostname.clone(),
+        }
+    }
+
+    /// The same pod behind the same addresses and ports, under the same name.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.address_type == other.address_type
+            && self.hostname == other.hostname
+            && self.addresses == other.addresses
+            && self.ports == other.ports
+            && (&self.pod, &self.uid) == (&other.pod, &other.uid)
+    }
+}
+
+/// What a pod on a node is published as, if it is. `node` is the node the pod names.
+pub fn entry(service: &Service, pod: &Pod, node: Option<&Node>, family: Family) -> Option<Entry> {
+    if !publishes(service) || !pods::matches(service, pod) || !pods::is_eligible(pod) {
+        return None;
+    }
+    if !pods::families(service).contains(&family) {
+        return None;
+    }
+    let has_node = pod.node_name.is_some() && node.is_some();
+    if !has_node && !service.publish_not_ready {
+        return None;
+    }
+    let addresses = pods::addresses(pod, family);
+    if addresses.is_empty() {
+        return None;
+    }
+    let serving = pod.is_ready();
+    let ready = service.publish_not_ready || (serving && !pod.is_terminating);
+    Some(Entry {
+        address_type: family.into(),
+        addresses,
+        ports: pods::ports(service, pod),
+        pod: pod.name.clone(),
+        uid: pod.uid.clone(),
+        conditions: [Some(ready), Some(serving), Some(pod.is_terminating)],
+        node: pod.node_name.clone(),
+        zone: node.filter(|_| has_node).and_then(|node| node.zone.clone()),
+        hostname: pods::hostname(service, pod),
+    })
+}
+
+/// A Service whose pods are published.
+pub fn publishes(service: &Service) -> bool {
+    !service.is_external_name && !service.selector.is_empty()
+}
+
+pub fn is_owned(slice: &EndpointSlice, service: &Service) -> bool {
+    slice.meta.owners.iter().any(|owner| {
+        owner.uid == service.uid && &*owner.kind == "Service" && &*owner.api_version == "v1"
+    })
+}
+
+pub fn wanted(api: &Api, service: &Service) -> BTreeSet<Entry> {
+    let mut wanted = BTreeSet::new();
+    for pod in api.pods.values() {
+        let node = pod.node_name.as_ref();
+        let node = node.and_then(|name| api.nodes.get(&Key::new("", name.clone())));
+        for family in [Family::V4, Family::V6] {
+            wanted.extend(entry(service, pod, node.map(AsRef::as_ref), family));
+        }
+    }
+    wanted
+}
+
+pub fn judge(api: &Api, setup: &Setup, service: &Service) -> Vec<String> {
+    if !publishes(service) {
+        return Vec::new();
+    }
+    let key = service.key();
+    let slices: Vec<&EndpointSlice> = slices_of(api, &key, names::MANAGED_BY_SLICES).collect();
+    let mut complaints = judge_content(api, service, &slices);
+    for slice in &slices {
+        complaints.extend(judge_slice(setup, service, slice));
+    }
+    complaints.extend(judge_placeholders(service, &slices));
+    complaints
+}
+
+fn judge_content(api: &Api, service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
+    let key = service.key();
+    let wanted = wanted(api, service);
+    let mut complaints = Vec::new();
+    let mut published: BTreeSet<Entry> = BTreeSet::new();
+    for slice in slices {
+        for endpoint in &slice.endpoints {
+            let entry = Entry::of(slice, endpoint);
+            if !published.insert(entry.clone()) {
+                complaints.push(format!("{key}: published twice: {entry:?}"));
+            }
+        }
+    }
+    for entry in published.difference(&wanted) {
+        complaints.push(format!("{key}: published but not wanted: {entry:?}"));
+    }
+    // A Service that is being deleted gets no new slices.
+    if !service.is_deleting {
+        for entry in wanted.difference(&published) {
+            complaints.push(format!("{key}: wanted but not published: {entry:?}"));
+        }
+    }
+    complaints
+}
+
+fn judge_slice(setup: &Setup, service: &Service, slice: &EndpointSlice) -> Vec<String> {
+    let (key, name) = (service.key(), &slice.meta.name);
+    let mut complaints = Vec::new();
+    let is_placeholder = slice.endpoints.is_empty() && slice.ports.is_empty();
+    if !is_owned(slice, service) && !is_placeholder {
+        complaints.push(format!("{key}: slice {name} has another owner"));
+    }
+    if slice.endpoints.len() > setup.endpoints_per_slice_max {
+        complaints.push(format!("{key}: slice {name} holds {}", slice.endpoints.len()));
+    }
+    let types: Vec<AddressType> =
+        pods::families(service).into_iter().map(AddressType::from).collect();
+    if !types.contains(&slice.address_type) {
+        complaints.push(format!("{key}: slice {name} is {}", slice.address_type));
+    }
+    let labels =
+        (plain_labels(&slice.meta.labels, &RESERVED), plain_labels(&service.labels, &RESERVED));
+    if labels.0 != labels.1 {
+        complaints.push(format!("{key}: labels of {name}: {:?}, not {:?}", labels.0, labels.1));
+    }
+    complaints
+}
+
+/// No family goes without a slice. Empty ones besides others are left to upstream's rules: a slice
+/// of a group that is wanted but empty stays.
+fn judge_placeholders(service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
+    let key = service.key();
+    let mut complaints = Vec::new();
+    let mut by_type: BTreeMap<&AddressType, Vec<&EndpointSlice>> = BTreeMap::new();
+    for slice in slices {
+        by_type.entry(&slice.address_type).or_default().push(slice);
+    }
+    for family in pods::families(service) {
+        let address_type = AddressType::from(family);
+        let slices = by_type.get(&address_type).map_or(&[][..], Vec::as_slice);
+        if slices.is_empty() && !service.is_deleting {
+            complaints.push(format!("{key}: no {address_type} slice at all"));
+        }
+    }
+    complaints
+}

@@ -1,0 +1,339 @@
+//! Requests on their way there and back: what `client` and `runtime` do in the daemon.
+
+use std::time::Duration;
+
+use endpointd_engine::{Input, Ticket};
+use endpointd_model::{
+    Controller, Failure, FailureKind, Found, Key, Lookup, Object, Outcome, Write, names,
+};
+
+use super::{Event, Request, Trap, World};
+use crate::api::Answer;
+use crate::clock::{millis, secs};
+use crate::process::View;
+use crate::script::Mishap;
+
+/// How long a client waits for an answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+impl World {
+    pub(super) fn latency(&mut self) -> Duration {
+        let most = if self.troubles.is_calm { 2_000 } else { 20_000 };
+        Duration::from_micros(self.dice.between(200, most))
+    }
+
+    pub(super) fn send(
+        &mut self,
+        process: usize,
+        ticket: Ticket,
+        controller: Controller,
+        write: Box<Write>,
+    ) {
+        let life = self.processes[process].life;
+        if self.has_election() && !self.processes[process].may_write(self.now) {
+            self.tell(|| format!("  p{process} may not {}", brief(&write)));
+            return self.answer(process, life, Input::Outcome(ticket, Outcome::Unsent));
+        }
+        if self.n_leaders() > 1 {
+            self.census.fault("two leaders write");
+        }
+        let trap = self.snare.filter(|snare| snare.at == self.n_sent).map(|snare| snare.trap);
+        self.n_sent += 1;
+        self.census.n_writes += 1;
+        self.check_send(process, controller, &write);
+        self.processes[process].n_in_flight += 1;
+        let mishap = self.troubles.mishaps.pop_front();
+        let mut wait = self.latency();
+        if let Some(Mishap::SlowRequest(time)) = mishap {
+            self.census.fault("slow request");
+            wait += time;
+        }
+        let view = self.planned_view(process, controller, &write);
+        let is_given_up = false;
+        let request =
+            Request { process, life, ticket, controller, write, view, mishap, trap, is_given_up };
+        self.schedule(wait, Event::Arrive(Box::new(request)));
+    }
+
+    fn planned_view(&mut self, process: usize, controller: Controller, write: &Write) -> View {
+        let Some(key) = self.service_of(write) else { return self.processes[process].view() };
+        let view = self.view_when_planned(process, controller, &key);
+        self.processes[process].plans.insert((controller, key), view);
+        view
+    }
+
+    /// What the engine could know when it planned the sync of a key that is under way.
+    pub(crate) fn view_when_planned(
+        &self,
+        process: usize,
+        controller: Controller,
+        key: &Key,
+    ) -> View {
+        let process = &self.processes[process];
+        let planned = process.plans.get(&(controller, key.clone()));
+        planned.copied().unwrap_or_else(|| process.view())
+    }
+
+    pub(super) fn arrive(&mut self, mut request: Request) {
+        let (process, life, ticket) = (request.process, request.life, request.ticket);
+        self.n_arrived += 1;
+        match request.trap {
+            Some(Trap::CrashBefore) => return self.crash(process, life),
+            Some(Trap::LoseApplied) => request.mishap = Some(Mishap::LostApplied),
+            Some(Trap::LoseNotApplied) => request.mishap = Some(Mishap::LostNotApplied),
+            Some(Trap::ApplyLate) if !request.is_given_up => {
+                request.mishap = Some(Mishap::AppliedLate(secs(3)));
+            }
+            Some(Trap::ApplyLate | Trap::CrashUnanswered | Trap::CrashAfter) | None => {}
+        }
+        if let Some(Mishap::AppliedLate(time)) = request.mishap
+            && !request.is_given_up
+        {
+            self.census.fault("applied after the answer was given up");
+            self.tell(|| format!("  p{process} {}: on its way for long", brief(&request.write)));
+            self.answer(process, life, Input::Outcome(ticket, lost(FailureKind::Unreachable)));
+            request.is_given_up = true;
+            return self.schedule(time, Event::Arrive(Box::new(request)));
+        }
+        let outcome = self.decide(&request);
+        self.tell(|| {
+            let Request { controller, write, .. } = &request;
+            format!("  p{process} {controller:?}: {} -> {}", brief(write), outcome.as_str())
+        });
+        if request.is_given_up {
+            return;
+        }
+        let input = Input::Outcome(ticket, outcome);
+        match (request.trap, request.mishap) {
+            (Some(Trap::CrashUnanswered), _) => self.crash(process, life),
+            (Some(Trap::CrashAfter), _) => {
+                self.answered(process, life, input);
+                self.crash(process, life);
+            }
+            (_, Some(Mishap::SlowAnswer(time))) => {
+                self.census.fault("slow answer");
+                self.schedule(time, answer_event(process, life, input));
+            }
+            (_, Some(Mishap::LostApplied | Mishap::LostNotApplied)) => {
+                let wait = millis(self.dice.between(100, TIMEOUT.as_millis() as u64));
+                self.schedule(wait, answer_event(process, life, input));
+            }
+            (_, _) => self.answer(process, life, input),
+        }
+    }
+
+    /// What the client makes of it; the write is done if it is to be done.
+    fn decide(&mut self, request: &Request) -> Outcome {
+        if self.now < self.troubles.outage_until {
+            return refused(FailureKind::Unreachable);
+        }
+        match request.mishap {
+            Some(Mishap::LostNotApplied) => {
+                self.census.fault("answer lost, not applied");
+                return lost(FailureKind::Unreachable);
+            }
+            Some(Mishap::ServerError) => {
+                self.census.fault("500");
+                if self.dice.percent(50) {
+                    self.apply(request);
+                }
+                return lost(FailureKind::ServerError);
+            }
+            Some(Mishap::Unreachable) => {
+                self.census.fault("unreachable");
+                return refused(FailureKind::Unreachable);
+            }
+            Some(Mishap::Throttled(after_secs)) => {
+                self.census.fault("429");
+                return Outcome::Throttled { after_secs: after_secs.max(1) };
+            }
+            Some(Mishap::Forbidden) => {
+                self.census.fault("403");
+                return refused(FailureKind::Forbidden);
+            }
+            Some(Mishap::Overtaken) => self.overtake(&request.write),
+            Some(Mishap::LostApplied) => {
+                self.census.fault("answer lost, applied");
+                self.apply(request);
+                return lost(FailureKind::Unreachable);
+            }
+            Some(Mishap::AppliedLate(_) | Mishap::SlowAnswer(_) | Mishap::SlowRequest(_))
+            | None => {}
+        }
+        if self.is_refused(&request.write) {
+            return refused(FailureKind::Forbidden);
+        }
+        self.apply(request)
+    }
+
+    fn apply(&mut self, request: &Request) -> Outcome {
+        self.check_arrival(request);
+        let answer = self.api.write(&request.write);
+        self.check_answer(request, &answer);
+        outcome(&request.write, answer)
+    }
+
+    /// Someone else writes to the same object first.
+    fn overtake(&mut self, write: &Write) {
+        let Some(mut object) = self.api.object(write.resource(), &write.key()) else { return };
+        self.census.fault("overtaken (409)");
+        let count = self.n_arrived.to_string();
+        let meta = match &mut object {
+            Object::Slice(slice) => &mut slice.meta,
+            Object::Endpoints(endpoints) => &mut endpoints.meta,
+        };
+        meta.annotations = meta.annotations.with("example.com/count", Some(&count));
+        self.api.force(object);
+    }
+
+    fn is_refused(&mut self, write: &Write) -> bool {
+        if matches!(write, Write::Create(_)) && self.now < self.troubles.no_creates_until {
+            self.census.fault("quota");
+            return true;
+        }
+        let Some(key) = self.service_of(write) else { return false };
+        let now = self.now;
+        let is_refused =
+            self.troubles.refused.iter().any(|(refused, until)| *refused == key && now < *until);
+        if is_refused {
+            self.census.fault("refused for one Service");
+        }
+        is_refused
+    }
+
+    /// The Service a write is for.
+    pub(crate) fn service_of(&self, write: &Write) -> Option<Key> {
+        let key = write.key();
+        let named = |object: &Object| match object {
+            Object::Slice(slice) => {
+                let name = slice.meta.labels.get(names::SERVICE_NAME)?;
+                Some(Key::new(slice.meta.namespace.clone(), name.clone()))
+            }
+            Object::Endpoints(endpoints) => Some(endpoints.meta.key()),
+        };
+        match write.object() {
+            Some(object) => named(object),
+            None => named(&self.api.object(write.resource(), &key)?),
+        }
+    }
+
+    pub(super) fn send_look(&mut self, process: usize, ticket: Ticket, lookup: Lookup) {
+        let life = self.processes[process].life;
+        let wait = self.latency();
+        self.schedule(wait, Event::Look { process, life, ticket, lookup });
+    }
+
+    pub(super) fn look(&mut self, process: usize, life: u32, ticket: Ticket, lookup: Lookup) {
+        let is_blind = self.now < self.troubles.blind_until.max(self.troubles.outage_until);
+        let found = if is_blind {
+            self.census.fault("blind reads");
+            Found::Failed(failure(FailureKind::ServerError))
+        } else {
+            let found = self.api.look(&lookup);
+            found.unwrap_or_else(|| Found::Failed(failure(FailureKind::Unreadable)))
+        };
+        if found == Found::Absent && self.processes[process].life == life {
+            self.processes[process].absences.insert(lookup.clone(), self.now);
+        }
+        self.tell(|| format!("  p{process} looks at {lookup:?}: {}", brief_found(&found)));
+        let wait = self.latency();
+        self.schedule(wait, answer_event(process, life, Input::Found(ticket, found)));
+    }
+
+    fn answer(&mut self, process: usize, life: u32, input: Input) {
+        let wait = self.latency();
+        self.schedule(wait, answer_event(process, life, input));
+    }
+
+    pub(super) fn answered(&mut self, process: usize, life: u32, input: Input) {
+        let one = &mut self.processes[process];
+        if one.life != life {
+            return;
+        }
+        let object = match &input {
+            Input::Outcome(_, Outcome::Stored(object)) => Some(object),
+            Input::Found(_, Found::Object(object)) => Some(object),
+            Input::Outcome(..) | Input::Found(..) => None,
+            Input::News(..) | Input::Lead | Input::Follow => None,
+        };
+        if let Some(object) = object {
+            one.told.extend(object.meta().resource_version.parse::<u64>());
+        }
+        if matches!(&input, Input::Outcome(..)) {
+            one.n_in_flight = one.n_in_flight.saturating_sub(1);
+        }
+        self.inform(process, input);
+    }
+
+    fn crash(&mut self, process: usize, life: u32) {
+        if self.processes[process].life == life {
+            self.die(process);
+            self.schedule(secs(1), Event::Start { process });
+        }
+    }
+}
+
+fn answer_event(process: usize, life: u32, input: Input) -> Event {
+    Event::Answer { process, life, input: Box::new(input) }
+}
+
+/// As `client` sorts answers.
+fn outcome(write: &Write, answer: Answer) -> Outcome {
+    let is_delete = matches!(write, Write::Delete(_));
+    match answer {
+        Answer::Stored(object) if is_delete && object.meta().finalizers.is_empty() => {
+            Outcome::Deleted
+        }
+        Answer::Stored(object) => Outcome::Stored(Box::new(object)),
+        Answer::Removed => Outcome::Deleted,
+        Answer::NotFound if is_delete => Outcome::Deleted,
+        Answer::Conflict | Answer::Exists | Answer::NotFound => Outcome::Behind("409".into()),
+        Answer::NoNamespace | Answer::Terminating => Outcome::Pointless("terminating".into()),
+        Answer::Invalid(_) => refused(FailureKind::Invalid),
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    Failure { kind, message: kind.as_str().into() }
+}
+
+fn lost(kind: FailureKind) -> Outcome {
+    Outcome::Unknown(failure(kind))
+}
+
+fn refused(kind: FailureKind) -> Outcome {
+    Outcome::Failed(failure(kind))
+}
+
+/// For the story.
+pub(super) fn brief(write: &Write) -> String {
+    let content = match write.object() {
+        Some(Object::Slice(slice)) => {
+            let addresses: Vec<String> = slice
+                .endpoints
+                .iter()
+                .map(|one| {
+                    let mark = if one.is_ready() { "" } else { "!" };
+                    format!("{mark}{}", one.addresses.first().map_or("", |ip| ip.as_ref()))
+                })
+                .collect();
+            format!(" {addresses:?}")
+        }
+        Some(Object::Endpoints(endpoints)) => {
+            let count = |n: usize, subset: &endpointd_model::Subset| {
+                n + subset.addresses.len() + subset.not_ready_addresses.len()
+            };
+            format!(" ({} addresses)", endpoints.subsets.iter().fold(0, count))
+        }
+        None => String::new(),
+    };
+    format!("{} {} {}{content}", write.verb(), write.resource().as_str(), write.key())
+}
+
+fn brief_found(found: &Found) -> &'static str {
+    match found {
+        Found::Service(_) | Found::Node(_) | Found::Object(_) => "there",
+        Found::Absent => "absent",
+        Found::Failed(_) => "failed",
+    }
+}
