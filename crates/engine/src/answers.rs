@@ -67,12 +67,11 @@ impl Engine {
 
     pub(crate) fn settle_look(&mut self, ticket: Ticket, found: Found, now: Moment) {
         match self.flights.close(ticket) {
-            Some(Errand::LookForNode(name, glimpse)) => {
-                let is_old = self.is_overtaken(&Lookup::Node(name.clone()), &found, &glimpse);
-                if is_old {
-                    return self.seek_node_again(name, now);
+            Some(Errand::LookForNode(name)) => {
+                // Otherwise the node was seen since, and what was read before counts no more.
+                if self.sought_nodes.get(&name) == Some(&ticket) {
+                    self.settle_node(name, found, now);
                 }
-                self.settle_node(name, found, now);
             }
             Some(Errand::Look { lookup, owner, glimpse }) => {
                 if !self.is_overtaken(&lookup, &found, &glimpse) {
@@ -248,14 +247,6 @@ impl Engine {
             }
             Found::Service(_) | Found::Object(_) => {}
         }
-        self.mark(marks, now);
-    }
-
-    /// Whoever has pods there asks again.
-    fn seek_node_again(&mut self, name: Text, now: Moment) {
-        self.sought_nodes.remove(&name);
-        let mut marks = Marks::default();
-        self.cache.mark_pods_on(&name, &mut marks);
         self.mark(marks, now);
     }
 

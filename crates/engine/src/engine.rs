@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use endpointd_model::{Controller, Key, Kind, Outcome, Text};
 use endpointd_plan::is_overloaded;
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 
 use crate::backoff::Dice;
 use crate::brake::Brake;
@@ -15,7 +15,7 @@ use crate::keys::Keys;
 use crate::queue::{Priority, Queue};
 use crate::settings::{ControllerSettings, Settings};
 use crate::stream::Stream;
-use crate::{Effect, Input, Moment};
+use crate::{Effect, Input, Moment, Ticket};
 
 /// Writes that may be under way at once, of all controllers together. More would only wait in
 /// the API server.
@@ -36,8 +36,8 @@ pub struct Engine {
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) brake: Brake,
     pub(crate) dice: Dice,
-    /// Nodes that are being looked for.
-    pub(crate) sought_nodes: HashSet<Text>,
+    /// Nodes that are being looked for, and by which read. One that is seen meanwhile need not be.
+    pub(crate) sought_nodes: HashMap<Text, Ticket>,
     pub(crate) is_leading: bool,
     /// Every key has been visited since we lead.
     pub(crate) has_visited: bool,
@@ -75,7 +75,7 @@ impl Engine {
             effects: VecDeque::new(),
             brake: Brake::default(),
             dice: Dice::new(settings.seed),
-            sought_nodes: HashSet::new(),
+            sought_nodes: HashMap::new(),
             is_leading: false,
             has_visited: false,
             paused_until: Moment::START,

@@ -68,7 +68,7 @@ pub enum Errand {
         glimpse: Glimpse,
     },
     /// Asked on behalf of every Service with a pod there.
-    LookForNode(Text, Glimpse),
+    LookForNode(Text),
 }
 
 /// What was known when a read was asked for: only what came later can be newer than the read.
@@ -146,8 +146,8 @@ impl Flights {
         self.issue(Errand::Look { lookup, owner: owner.clone(), glimpse })
     }
 
-    pub fn look_for_node(&mut self, name: Text, glimpse: Glimpse) -> Ticket {
-        self.issue(Errand::LookForNode(name, glimpse))
+    pub fn look_for_node(&mut self, name: Text) -> Ticket {
+        self.issue(Errand::LookForNode(name))
     }
 
     /// The errand a ticket stands for; it is over now.
@@ -160,7 +160,7 @@ impl Flights {
                 &write.owner
             }
             Errand::Look { owner, .. } => owner,
-            Errand::LookForNode(..) => return Some(errand),
+            Errand::LookForNode(_) => return Some(errand),
         };
         if let Some(flight) = self.flights.get_mut(owner) {
             flight.n_pending -= 1;
@@ -183,7 +183,7 @@ impl Flights {
         let owner = match &errand {
             Errand::Write(write) => Some(&write.owner),
             Errand::Look { owner, .. } => Some(owner),
-            Errand::LookForNode(..) => None,
+            Errand::LookForNode(_) => None,
         };
         if let Some(flight) = owner.and_then(|owner| self.flights.get_mut(owner)) {
             flight.n_pending += 1;

@@ -60,7 +60,10 @@ impl Engine {
             }
             Change::Pod(Sight::Present(pod)) => self.cache.put_pod(pod, picture, &mut marks),
             Change::Pod(Sight::Gone(_)) => self.cache.remove_pod(&key, &mut marks),
-            Change::Node(Sight::Present(node)) => self.cache.put_node(node, picture, &mut marks),
+            Change::Node(Sight::Present(node)) => {
+                self.sought_nodes.remove(&key.name);
+                self.cache.put_node(node, picture, &mut marks);
+            }
             Change::Node(Sight::Gone(_)) => self.lose_node(&key.name, &mut marks),
             Change::Endpoints(sight) => {
                 self.see_object(sight_of(sight, Object::Endpoints), picture, &mut marks);

@@ -215,10 +215,10 @@ impl Engine {
     /// Asks once for each node that pods run on and that we have never seen.
     fn seek_nodes(&mut self, names: Vec<Text>) {
         for name in names {
-            if self.sought_nodes.insert(name.clone()) {
-                let lookup = Lookup::Node(name.clone());
-                let ticket = self.flights.look_for_node(name, self.glimpse(&lookup));
-                self.effects.push_back(Effect::Look { ticket, lookup });
+            if !self.sought_nodes.contains_key(&name) {
+                let ticket = self.flights.look_for_node(name.clone());
+                self.sought_nodes.insert(name.clone(), ticket);
+                self.effects.push_back(Effect::Look { ticket, lookup: Lookup::Node(name) });
             }
         }
     }

@@ -207,3 +207,23 @@ fn what_was_read_before_the_lease_was_lost_is_forgotten() {
     assert_eq!(cluster.report().sizes.n_remembered_keys, 0);
     assert_ne!(cluster.services.get(&key("web")).map(|one| &one.uid), Some(&Uid::default()));
 }
+
+/// Found by the small-scope search: the answer about a node came after the node, and then the view
+/// of the nodes was lost.
+#[test]
+fn a_read_from_before_a_node_came_does_not_take_its_pods_out() {
+    let mut cluster = settled(&[("web", 1)]);
+    let node = cluster.nodes["n"].clone();
+    cluster.remove_node("n");
+    let (ticket, lookup) = next_look(&mut cluster);
+    assert_eq!(lookup, Lookup::Node("n".into()));
+    cluster.put_node(node);
+    while cluster.deliver() {}
+    let hidden = std::mem::take(&mut cluster.nodes);
+    cluster.list(Kind::Nodes);
+    cluster.tell(Input::Found(ticket, Found::Absent));
+    cluster.nodes = hidden;
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
+    assert_eq!(cluster.sent, [""; 0]);
+}
