@@ -8,6 +8,7 @@ use endpointd_model::Controller;
 use crate::census::Rule;
 use crate::clock::{Time, secs};
 use crate::oracle;
+use crate::script::Check;
 use crate::world::World;
 
 /// Long enough for every back-off, and for a lease to change hands.
@@ -77,13 +78,37 @@ impl World {
         }
     }
 
+    fn n_requests(&self) -> u64 {
+        self.n_sent + self.n_looks
+    }
+
+    /// What a script asks for by itself.
+    pub(crate) fn check(&mut self, check: Check) {
+        match check {
+            Check::Mark => self.n_marked = self.n_requests(),
+            Check::FewRequests(most) => {
+                self.census.rule(Rule::BoundedWrites);
+                let n = self.n_requests() - self.n_marked;
+                if n > most {
+                    self.violate(Rule::BoundedWrites, || format!("{n} requests, not {most}"));
+                }
+            }
+            Check::NothingUnwanted => {
+                let unwanted = oracle::unwanted(&self.api);
+                if let Some(first) = unwanted.first() {
+                    self.violate(Rule::Settles, || first.clone());
+                }
+            }
+        }
+    }
+
     fn stay_quiet(&mut self, time: Duration) {
-        let before = self.n_sent;
+        let before = self.n_requests();
         self.pass(time);
         self.census.rule(Rule::Quiet);
-        if self.n_sent > before {
-            let n = self.n_sent - before;
-            self.violate(Rule::Quiet, || format!("{n} writes although nothing changed"));
+        if self.n_requests() > before {
+            let n = self.n_requests() - before;
+            self.violate(Rule::Quiet, || format!("{n} requests although nothing changed"));
         }
         for report in self.reports() {
             self.census.rule(Rule::NoLeftovers);

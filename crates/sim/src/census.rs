@@ -31,6 +31,8 @@ pub enum Rule {
     QuietAfterRestart,
     /// L5: what is refused for good is not tried for ever.
     BoundedWrites,
+    /// L5: who is asked to wait waits.
+    Patience,
     /// L6: nothing panics, nothing waits, nothing is remembered of what is gone.
     NoLeftovers,
     /// L6: readiness says what is so.
@@ -38,7 +40,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::NoForeignObject,
         Self::NoStaleOverwrite,
         Self::NoWriteWithoutLease,
@@ -52,6 +54,7 @@ impl Rule {
         Self::Quiet,
         Self::QuietAfterRestart,
         Self::BoundedWrites,
+        Self::Patience,
         Self::NoLeftovers,
         Self::HonestReadiness,
     ];
@@ -71,6 +74,7 @@ impl Rule {
             Self::Quiet => "L3 quiet",
             Self::QuietAfterRestart => "L3 quiet after restart",
             Self::BoundedWrites => "L5 bounded writes",
+            Self::Patience => "L5 patience",
             Self::NoLeftovers => "L6 no leftovers",
             Self::HonestReadiness => "L6 honest readiness",
         }
@@ -97,7 +101,7 @@ pub struct Census {
 }
 
 /// Every fault that must have happened in a full run.
-pub const FAULTS: [&str; 34] = [
+pub const FAULTS: [&str; 35] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -105,6 +109,7 @@ pub const FAULTS: [&str; 34] = [
     "watch replayed",
     "watch 410",
     "old picture",
+    "empty picture",
     "bookmark",
     "picture interrupted",
     "answer lost, applied",

@@ -17,7 +17,7 @@ struct Swarm {
     /// In thousandths of the usual pace.
     pace: u64,
     n_namespaces: u8,
-    n_pods: u8,
+    n_pods: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,7 @@ enum Class {
     Replay,
     Gone,
     OldPicture,
+    EmptyPicture,
     Bookmark,
     Lost,
     Late,
@@ -65,7 +66,7 @@ const WORKLOAD: [(Class, u64); 6] = [
 ];
 
 /// What happens only in some.
-const FAULTS: [(Class, u64); 24] = [
+const FAULTS: [(Class, u64); 25] = [
     (Class::Garble, 10),
     (Class::Delay, 30),
     (Class::Freeze, 20),
@@ -73,6 +74,7 @@ const FAULTS: [(Class, u64); 24] = [
     (Class::Replay, 15),
     (Class::Gone, 15),
     (Class::OldPicture, 8),
+    (Class::EmptyPicture, 4),
     (Class::Bookmark, 15),
     (Class::Lost, 40),
     (Class::Late, 20),
@@ -165,6 +167,7 @@ impl Swarm {
             | Class::Replay
             | Class::Gone
             | Class::OldPicture
+            | Class::EmptyPicture
             | Class::Bookmark => faults::watch(class, dice),
             Class::Lost
             | Class::Late

@@ -19,12 +19,16 @@ mod calm;
 mod monitor;
 
 mod generate;
+mod plans;
 mod play;
+mod search;
 mod shrink;
 
 pub use census::{Census, FAULTS, Rule, Violation};
 pub use generate::script_of;
+pub use plans::{Plan, plans};
 pub use play::{Manner, Verdict, play, play_with};
 pub use script::{Act, Script, Setup, Step};
+pub use search::{Search, searches};
 pub use shrink::shrink;
 pub use world::{Snare, Trap};

@@ -1,6 +1,32 @@
 //! The simulator as a program; `cargo xtask sim` runs it.
 use endpointd_sim::{Census, Manner, play, play_with, script_of};
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("plans") {
+        let started = std::time::Instant::now();
+        let all = endpointd_sim::plans();
+        let mut bad = 0;
+        let mut census = Census::default();
+        for plan in &all {
+            let v = play_with(&plan.script, plan.manner);
+            census.add(&v.census);
+            if let Some(v) = v.violation { bad += 1; if bad < 12 { println!("{}: {}: {}", plan.name, v.rule.name(), v.text.chars().take(300).collect::<String>()); 
+               if bad == 1 { let told = play_with(&plan.script, Manner{tells_story:true, ..plan.manner}); for l in told.story.iter().rev().take(60).rev() { println!("{l}"); } } } }
+        }
+        println!("{bad} of {} plans in {:?}", all.len(), started.elapsed());
+        let mut n = 0;
+        for search in endpointd_sim::searches() {
+            let mut bad = 0;
+            for i in 0..search.len() {
+                n += 1;
+                let plan = search.plan(i);
+                let v = play_with(&plan.script, plan.manner);
+                if let Some(v) = v.violation { bad += 1; if bad < 3 { println!("{}: {}: {}", plan.name, v.rule.name(), v.text.chars().take(300).collect::<String>());
+               if bad == 1 { let told = play_with(&plan.script, Manner{tells_story:true, ..plan.manner}); for l in told.story.iter().rev().take(60).rev() { println!("{l}"); } } } }
+            }
+            println!("{} {bad} of {} {:?}", search.name, search.len(), started.elapsed());
+        }
+        return;
+    }
     let args: Vec<u64> = std::env::args().skip(1).map(|a| a.parse().unwrap_or(0)).collect();
     let (from, to, steps) = (args[0], args[1], args[2] as usize);
     let started = std::time::Instant::now();
@@ -42,3 +68,4 @@ fn main() {
         println!("{:?}", census.rules);
     }
 }
+

@@ -12,7 +12,7 @@ use endpointd_model::{
 
 use crate::api::{Answer, Api};
 use crate::census::Rule;
-use crate::clock::secs;
+use crate::clock::{Time, secs};
 use crate::process::{RENEW_DEADLINE, View};
 use crate::script::Setup;
 use crate::world::{Request, World};
@@ -24,6 +24,8 @@ const DELETIONS_MAX: usize = 20;
 
 /// A rule that a write breaks, and how.
 pub(crate) type Complaint = (Rule, String);
+
+pub(crate) type Check = fn(&Case) -> Result<(), Complaint>;
 
 /// One write that takes effect, and all that can excuse it.
 pub(crate) struct Case<'a> {
@@ -106,6 +108,7 @@ impl World {
     pub(crate) fn check_send(&mut self, process: usize, controller: Controller, write: &Write) {
         self.check_version(process, write);
         self.check_lease(process);
+        self.check_patience(process, write);
         self.check_absence(process, controller, write);
     }
 
@@ -133,6 +136,18 @@ impl World {
             if self.now >= lease.renewed + RENEW_DEADLINE || !lease.is_leading {
                 let text = format!("p{process} renewed at {}", lease.renewed);
                 self.violate(Rule::NoWriteWithoutLease, || text);
+            }
+        }
+    }
+
+    /// Deletes that were held back for a sync under way may still go.
+    fn check_patience(&mut self, process: usize, write: &Write) {
+        let until = self.processes[process].throttled_until;
+        if until > Time::START && !matches!(write, Write::Delete(_)) {
+            self.census.rule(Rule::Patience);
+            if self.now < until {
+                let text = format!("{} is sent, asked to wait until {until}", write.key());
+                self.violate(Rule::Patience, || text);
             }
         }
     }
@@ -201,7 +216,7 @@ impl World {
         };
         let (api, setup, view) = (&self.api, &self.setup, request.view);
         let case = Case { api, setup, view, write, known, key };
-        let checks: &[(Rule, fn(&Case) -> Result<(), Complaint>)] = match request.controller {
+        let checks: &[(Rule, Check)] = match request.controller {
             Controller::Slices => &slices::CHECKS,
             Controller::Endpoints => &endpoints::CHECKS,
             Controller::Mirror => &mirror::CHECKS,

@@ -25,6 +25,11 @@ pub fn judge(api: &Api, setup: &Setup) -> Vec<String> {
     complaints
 }
 
+/// Endpoints that are published and should not be.
+pub fn unwanted(api: &Api) -> Vec<String> {
+    api.services.values().flat_map(|service| slices::unwanted(api, service)).collect()
+}
+
 /// The slices that say they are for `key` and managed by `manager`, and are not on their way out.
 pub fn slices_of<'a>(
     api: &'a Api,

@@ -33,6 +33,8 @@ pub struct Process {
     pub deletions: VecDeque<Time>,
     /// What could be known when a sync under way was planned: its deletes go out last.
     pub plans: BTreeMap<(Controller, Key), View>,
+    /// The API server asked it to wait until then.
+    pub throttled_until: Time,
     /// Requests that are out.
     pub n_in_flight: usize,
 }
@@ -60,6 +62,8 @@ pub struct Stream {
     pub due: Option<Time>,
     pub frozen_until: Time,
     pub is_lost: bool,
+    /// The last picture was a lie; the next one will set it right.
+    pub is_deceived: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +88,7 @@ impl Process {
             absences: BTreeMap::new(),
             deletions: VecDeque::new(),
             plans: BTreeMap::new(),
+            throttled_until: Time::START,
             n_in_flight: 0,
         }
     }
@@ -112,6 +117,7 @@ impl Process {
         self.absences.clear();
         self.deletions.clear();
         self.plans.clear();
+        self.throttled_until = Time::START;
         self.n_in_flight = 0;
     }
 

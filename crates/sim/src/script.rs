@@ -59,6 +59,7 @@ pub enum Act {
     Mishap(Mishap),
     Fault(Fault),
     Process(u8, ProcessFault),
+    Check(Check),
     /// All faults end; everything must come to rest and be right.
     Calm,
 }
@@ -67,7 +68,7 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub namespace: u8,
-    pub number: u8,
+    pub number: u16,
 }
 
 /// `u32` is a variety: which labels, addresses, ports, and so on.
@@ -163,6 +164,8 @@ pub enum WatchFault {
     /// The next picture is so many revisions old.
     OldPicture(u32),
     Bookmark,
+    /// A picture that shows nothing at all, as a broken server might give it.
+    EmptyPicture,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +210,17 @@ pub enum ProcessFault {
     CutOffLease(Duration),
     /// It takes the lease as if nobody held it.
     StealLease,
+}
+
+/// What a script can ask for by itself, besides what always holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// From here on requests are counted.
+    Mark,
+    /// So many requests at most since the mark.
+    FewRequests(u64),
+    /// Nothing is published that is not wanted, whatever else is missing.
+    NothingUnwanted,
 }
 
 impl Step {

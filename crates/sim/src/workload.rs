@@ -27,7 +27,12 @@ pub fn perform(api: &mut Api, act: &Act) -> bool {
         Act::Namespace(number, NamespaceAct::Begin) => return begin_namespace(api, *number),
         Act::Slice(index, what) => slices::perform(api, *index, *what),
         Act::Garble(kind, index) => garble(api, *kind, *index),
-        Act::Watch(..) | Act::Mishap(_) | Act::Fault(_) | Act::Process(..) | Act::Calm => {}
+        Act::Watch(..)
+        | Act::Mishap(_)
+        | Act::Fault(_)
+        | Act::Process(..)
+        | Act::Check(_)
+        | Act::Calm => {}
     }
     api.revision() > before
 }

@@ -34,6 +34,10 @@ pub struct World {
     pub n_arrived: u64,
     /// Requests that were sent.
     pub n_sent: u64,
+    /// Live reads that were asked for.
+    pub n_looks: u64,
+    /// Requests before the last mark.
+    pub(crate) n_marked: u64,
     /// Stops at the n-th write that arrives, for exhaustive plans.
     pub snare: Option<Snare>,
     seed: u64,
@@ -186,6 +190,8 @@ impl World {
             story: None,
             n_arrived: 0,
             n_sent: 0,
+            n_looks: 0,
+            n_marked: 0,
             snare: None,
             seed: script.seed,
             dice: Dice::new(script.seed ^ 0xd1ce),
@@ -221,6 +227,7 @@ impl World {
                     self.census.fault("garbled object");
                 }
             }
+            Act::Check(check) => self.check(*check),
             Act::Calm => self.calm(),
             Act::Pod(..)
             | Act::Service(..)

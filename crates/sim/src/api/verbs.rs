@@ -13,7 +13,7 @@ const WEBHOOK_MARK: &str = "example.com/seen-by-webhook";
 /// How a write is answered, before anything goes wrong on the way back.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    Stored(Object),
+    Stored(Box<Object>),
     Removed,
     /// 409: the version or uid is another one.
     Conflict,
@@ -65,7 +65,7 @@ impl Api {
         (meta.uid, meta.created, meta.deleted) = (uid, Some(created), None);
         meta.generation = Some(1);
         self.admit(&mut object);
-        Answer::Stored(self.store(object))
+        Answer::Stored(Box::new(self.store(object)))
     }
 
     fn update(&mut self, object: &Object) -> Answer {
@@ -91,18 +91,18 @@ impl Api {
         }
         self.admit(&mut object);
         if object == known {
-            return Answer::Stored(known);
+            return Answer::Stored(Box::new(known));
         }
         let meta = object.meta();
         if meta.is_deleting() && meta.finalizers.is_empty() {
             self.drop_object(resource, &key);
-            return Answer::Stored(object);
+            return Answer::Stored(Box::new(object));
         }
         if resource == Resource::Slices && has_other_content(&object, &known) {
             let meta = meta_mut(&mut object);
             meta.generation = meta.generation.map(|number| number + 1);
         }
-        Answer::Stored(self.store(object))
+        Answer::Stored(Box::new(self.store(object)))
     }
 
     fn delete(&mut self, target: &Target) -> Answer {
@@ -125,12 +125,12 @@ impl Api {
             return Answer::Removed;
         }
         if object.meta().is_deleting() {
-            return Answer::Stored(object);
+            return Answer::Stored(Box::new(object));
         }
         let deleted = self.now.timestamp(self.skew_secs);
         let meta = meta_mut(&mut object);
         (meta.deleted, meta.deletion_grace_secs) = (Some(deleted), Some(0));
-        Answer::Stored(self.store(object))
+        Answer::Stored(Box::new(self.store(object)))
     }
 
     /// Whoever ran the webhook takes its marks away.

@@ -16,7 +16,7 @@ pub fn begin(steps: &mut Vec<Step>, dice: &mut Dice) {
     for node in 0..3 {
         add(Act::Node(node, NodeAct::Put(variety(dice))));
     }
-    for number in 0..SERVICES.len() as u8 {
+    for number in 0..SERVICES.len() as u16 {
         let place = Place { namespace: 0, number };
         add(Act::Service(place, ServiceAct::Create(variety(dice))));
     }
@@ -44,19 +44,19 @@ fn variety(dice: &mut Dice) -> u32 {
     dice.number() as u32
 }
 
-fn place(swarm: &Swarm, n: u8, dice: &mut Dice) -> Place {
+fn place(swarm: &Swarm, n: u16, dice: &mut Dice) -> Place {
     let namespace = dice.roll(swarm.n_namespaces.into()) as u8;
-    Place { namespace, number: dice.roll(n.into()) as u8 }
+    Place { namespace, number: dice.roll(n.into()) as u16 }
 }
 
 pub fn service(swarm: &Swarm, dice: &mut Dice) -> Place {
-    place(swarm, SERVICES.len() as u8, dice)
+    place(swarm, SERVICES.len() as u16, dice)
 }
 
 /// Mostly for `old`, which has no selector.
 fn endpoints(swarm: &Swarm, dice: &mut Dice) -> Place {
     let place = service(swarm, dice);
-    let number = if dice.percent(75) { SERVICES.len() as u8 - 1 } else { place.number };
+    let number = if dice.percent(75) { SERVICES.len() as u16 - 1 } else { place.number };
     Place { number, ..place }
 }
 

@@ -21,6 +21,11 @@ pub fn watch(class: Class, dice: &mut Dice) -> Act {
         Class::Replay => WatchFault::Replay(dice.between(1, 30) as u32),
         Class::Gone => WatchFault::Gone(millis(dice.between(0, 5000))),
         Class::OldPicture => WatchFault::OldPicture(dice.between(1, 60) as u32),
+        // The two kinds whose absence is not believed.
+        Class::EmptyPicture => {
+            let kind = dice.pick(&[Kind::Nodes, Kind::Services]);
+            return Act::Watch(dice.roll(2) as u8, kind, WatchFault::EmptyPicture);
+        }
         _ => WatchFault::Bookmark,
     };
     Act::Watch(dice.roll(2) as u8, dice.pick(&Kind::ALL), fault)

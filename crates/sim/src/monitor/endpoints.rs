@@ -2,12 +2,10 @@
 
 use endpointd_model::{Key, Kind, Pod};
 
-use super::{Case, Complaint};
+use super::{Case, Check, Complaint};
 use crate::census::Rule;
 use crate::oracle::endpoints::{Entry, entries, is_lock};
 use crate::oracle::slices::publishes;
-
-type Check = fn(&Case) -> Result<(), Complaint>;
 
 /// Larger ones may have been cut.
 const UNCUT_MAX: usize = 900;

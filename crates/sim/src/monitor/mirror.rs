@@ -2,12 +2,10 @@
 
 use endpointd_model::{EndpointSlice, Endpoints, Kind, names};
 
-use super::{Case, Complaint, owner_uids};
+use super::{Case, Check, Complaint, owner_uids};
 use crate::census::Rule;
 use crate::oracle::mirror::{Entry, Group, entries, is_mirrored, wanted};
 use crate::oracle::slices_of;
-
-type Check = fn(&Case) -> Result<(), Complaint>;
 
 pub const CHECKS: [(Rule, Check); 3] = [
     (Rule::NoForeignObject, check_target),

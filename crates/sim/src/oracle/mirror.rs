@@ -54,8 +54,11 @@ pub fn wanted(endpoints: &Endpoints, max: usize) -> BTreeMap<Group, BTreeSet<Ent
     groups
 }
 
+/// Ports, and the addresses that offer all of them, with their readiness.
+type Packed<'a> = (Vec<SubsetPort>, Vec<(&'a EndpointAddress, bool)>);
+
 /// Section 3.5: each port with its addresses, then ports with the same addresses together.
-fn repack(subsets: &[Subset]) -> Vec<(Vec<SubsetPort>, Vec<(&EndpointAddress, bool)>)> {
+fn repack(subsets: &[Subset]) -> Vec<Packed<'_>> {
     type Addresses<'a> = BTreeMap<(Text, Option<Uid>), (&'a EndpointAddress, bool)>;
     let mut by_port: BTreeMap<Option<SubsetPort>, Addresses> = BTreeMap::new();
     for subset in subsets {
@@ -72,8 +75,7 @@ fn repack(subsets: &[Subset]) -> Vec<(Vec<SubsetPort>, Vec<(&EndpointAddress, bo
             }
         }
     }
-    let mut packed: BTreeMap<Vec<(Text, Option<Uid>, bool)>, (Vec<SubsetPort>, Vec<_>)> =
-        BTreeMap::new();
+    let mut packed: BTreeMap<Vec<(Text, Option<Uid>, bool)>, Packed> = BTreeMap::new();
     for (port, addresses) in by_port {
         let identity =
             addresses.iter().map(|((ip, uid), (_, ready))| (ip.clone(), uid.clone(), *ready));

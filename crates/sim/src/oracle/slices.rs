@@ -126,6 +126,17 @@ pub fn judge(api: &Api, setup: &Setup, service: &Service) -> Vec<String> {
     complaints
 }
 
+pub fn unwanted(api: &Api, service: &Service) -> Vec<String> {
+    let key = service.key();
+    let wanted = wanted(api, service);
+    let slices = slices_of(api, &key, names::MANAGED_BY_SLICES);
+    slices
+        .flat_map(|slice| slice.endpoints.iter().map(move |endpoint| Entry::of(slice, endpoint)))
+        .filter(|entry| !wanted.contains(entry))
+        .map(|entry| format!("{key}: published but not wanted: {entry:?}"))
+        .collect()
+}
+
 fn judge_content(api: &Api, service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
     let key = service.key();
     let wanted = wanted(api, service);

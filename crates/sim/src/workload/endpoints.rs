@@ -94,7 +94,7 @@ fn address(variety: &mut Variety) -> EndpointAddress {
         1 => "fd00:1::1".to_owned(),
         other => format!("10.1.0.{other}"),
     };
-    let target_ref = (number % 3 == 0).then(|| ObjectRef {
+    let target_ref = number.is_multiple_of(3).then(|| ObjectRef {
         kind: "Pod".into(),
         name: format!("manual-{number}").into(),
         uid: format!("manual-uid-{number}").as_str().into(),

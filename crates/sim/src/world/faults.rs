@@ -105,6 +105,9 @@ impl World {
         let stream = self.processes[process].stream(kind);
         stream.delay = Duration::ZERO;
         stream.frozen_until = Time::START;
+        if stream.is_deceived {
+            return self.relist(process, kind);
+        }
         if stream.is_lost || stream.state == StreamState::Down {
             stream.connection += 1;
             return self.reconnect(process, kind, millis(20));

@@ -218,6 +218,7 @@ impl World {
     }
 
     pub(super) fn send_look(&mut self, process: usize, ticket: Ticket, lookup: Lookup) {
+        self.n_looks += 1;
         let life = self.processes[process].life;
         let wait = self.latency();
         self.schedule(wait, Event::Look { process, life, ticket, lookup });
@@ -259,6 +260,9 @@ impl World {
         if let Some(object) = object {
             one.told.extend(object.meta().resource_version.parse::<u64>());
         }
+        if let Input::Outcome(_, Outcome::Throttled { after_secs }) = &input {
+            one.throttled_until = self.now + secs(u64::from(*after_secs));
+        }
         if matches!(&input, Input::Outcome(..)) {
             one.n_in_flight = one.n_in_flight.saturating_sub(1);
         }
@@ -284,7 +288,7 @@ fn outcome(write: &Write, answer: Answer) -> Outcome {
         Answer::Stored(object) if is_delete && object.meta().finalizers.is_empty() => {
             Outcome::Deleted
         }
-        Answer::Stored(object) => Outcome::Stored(Box::new(object)),
+        Answer::Stored(object) => Outcome::Stored(object),
         Answer::Removed => Outcome::Deleted,
         Answer::NotFound if is_delete => Outcome::Deleted,
         Answer::Conflict | Answer::Exists | Answer::NotFound => Outcome::Behind("409".into()),

@@ -120,7 +120,7 @@ impl World {
     pub(super) fn begin_picture(&mut self, process: usize, kind: Kind, revision: u64) {
         let stream = self.processes[process].stream(kind);
         stream.connection += 1;
-        (stream.due, stream.is_lost) = (None, false);
+        (stream.due, stream.is_lost, stream.is_deceived) = (None, false, false);
         stream.state = StreamState::Listing(revision);
         stream.known_since = stream.known_since.min(revision);
         let connection = stream.connection;
@@ -213,8 +213,27 @@ impl World {
                 self.begin_picture(process, kind, revision);
             }
             WatchFault::Bookmark if state == StreamState::Live => self.bookmark(process, kind),
-            WatchFault::Replay(_) | WatchFault::OldPicture(_) | WatchFault::Bookmark => {}
+            WatchFault::EmptyPicture if state == StreamState::Live => {
+                self.census.fault("empty picture");
+                self.show_nothing(process, kind);
+            }
+            WatchFault::Replay(_)
+            | WatchFault::OldPicture(_)
+            | WatchFault::EmptyPicture
+            | WatchFault::Bookmark => {}
         }
+    }
+
+    /// A picture without objects, as of now.
+    fn show_nothing(&mut self, process: usize, kind: Kind) {
+        let revision = self.api.revision();
+        let stream = self.processes[process].stream(kind);
+        stream.connection += 1;
+        stream.due = None;
+        (stream.seen, stream.known_since) = (revision, revision);
+        stream.is_deceived = true;
+        self.inform(process, Input::News(kind, News::Listing));
+        self.inform(process, Input::News(kind, News::Listed(Version::from(revision))));
     }
 
     /// Up to the version before the next change that is to be told.
