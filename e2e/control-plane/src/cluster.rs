@@ -35,6 +35,8 @@ pub struct Options {
     pub audit: Audit,
     /// After ours; of two that name the same flag the last one counts.
     pub apiserver_flags: Vec<String>,
+    /// What etcd begins with: a copy of this, which [`Cluster::rest`] of another cluster gave.
+    pub data: Option<PathBuf>,
 }
 
 /// Whether kube-apiserver records the requests it gets: see [`Cluster::audit_log`].
@@ -116,6 +118,9 @@ impl Cluster {
             scratch,
         };
         cluster.write_files()?;
+        if let Some(data) = &cluster.options.data {
+            copy_directory(data, &flags::etcd_data(cluster.directory()))?;
+        }
         cluster.launch(Program::Etcd, &flags::etcd(cluster.directory()))?;
         cluster.start_apiserver()?;
         Ok(cluster)
@@ -210,12 +215,21 @@ impl Cluster {
         controllers: &[&str],
         more_flags: &[&str],
     ) -> Result<(), StartError> {
+        self.launch_controller_manager(controllers, more_flags)?;
+        self.wait_until_ready(Program::ControllerManager, &self.controller_manager()?, "/healthz")
+    }
+
+    /// The same without waiting until it is ready: asking for its health costs it time.
+    pub fn launch_controller_manager(
+        &self,
+        controllers: &[&str],
+        more_flags: &[&str],
+    ) -> Result<(), StartError> {
         let port = self.controller_manager_port.number();
         let kubeconfig = self.file("controller-manager.kubeconfig");
         let mut flags = flags::controller_manager(self.directory(), port, &kubeconfig, controllers);
         flags.extend(more_flags.iter().map(|&flag| flag.to_owned()));
-        self.launch(Program::ControllerManager, &flags)?;
-        self.wait_until_ready(Program::ControllerManager, &self.controller_manager()?, "/healthz")
+        self.launch(Program::ControllerManager, &flags)
     }
 
     /// Requests to kube-controller-manager itself: its metrics and health.
@@ -236,6 +250,19 @@ impl Cluster {
             running.wait(STOP_MAX);
         }
         Ok(())
+    }
+
+    /// Ends all programs, and says where etcd's data is: for [`Options::data`] of another cluster.
+    pub fn rest(&self) -> io::Result<PathBuf> {
+        for program in [Program::ControllerManager, Program::ApiServer, Program::Etcd] {
+            self.stop(program, Stop::Gracefully)?;
+        }
+        Ok(flags::etcd_data(self.directory()))
+    }
+
+    /// The process of a program, while it runs.
+    pub fn pid(&self, program: Program) -> Option<u32> {
+        self.programs().slot(program).as_ref().map(Running::pid)
     }
 
     /// Holds a program still, as a machine does that is out of memory or of network.
@@ -320,6 +347,19 @@ impl Programs {
             Program::ControllerManager => &mut self.controller_manager,
         }
     }
+}
+
+fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        match entry.file_type()?.is_dir() {
+            true => copy_directory(&entry.path(), &place)?,
+            false => drop(fs::copy(entry.path(), place)?),
+        }
+    }
+    Ok(())
 }
 
 fn text_at(value: &serde_json::Value) -> String {

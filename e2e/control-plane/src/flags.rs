@@ -1,6 +1,6 @@
 //! The flags of the three programs. What is not set here is as in a release.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::certificates::{SERVING_FILE, SERVING_KEY_FILE, TOKEN_KEY_FILE, TOKEN_PUBLIC_KEY_FILE};
 
@@ -22,7 +22,7 @@ pub fn etcd(directory: &Path) -> Vec<String> {
         "--name=endpointd".to_owned(),
         "--initial-cluster=endpointd=http://127.0.0.1:0".to_owned(),
         "--initial-advertise-peer-urls=http://127.0.0.1:0".to_owned(),
-        format!("--data-dir={}", directory.join("etcd").display()),
+        format!("--data-dir={}", etcd_data(directory).display()),
         // A socket needs no free port, and only we can reach it.
         format!("--listen-client-urls={}", etcd_url(directory)),
         // etcd rejects a socket here. Nobody connects to what it advertises, or as a peer.
@@ -91,6 +91,11 @@ fn serving(directory: &Path, port: u16) -> Vec<String> {
         format!("--tls-cert-file={}", directory.join(SERVING_FILE).display()),
         format!("--tls-private-key-file={}", directory.join(SERVING_KEY_FILE).display()),
     ]
+}
+
+/// Where etcd keeps its data.
+pub fn etcd_data(directory: &Path) -> PathBuf {
+    directory.join("etcd")
 }
 
 fn etcd_url(directory: &Path) -> String {

@@ -46,6 +46,10 @@ impl Running {
         self.child.try_wait().ok().flatten()
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
         if self.ended().is_some() {
             return Ok(());

@@ -136,6 +136,21 @@ fn the_api_server_comes_back_on_the_same_port_with_the_same_objects() {
 }
 
 #[test]
+fn a_cluster_begins_with_what_another_one_had_at_rest() {
+    let Some(binaries) = Binaries::for_test() else { return };
+    let first = Cluster::start(&binaries, Options::default()).unwrap();
+    let path = format!("/api/v1/namespaces/{}", first.namespace("kept").unwrap());
+    let data = Some(first.rest().unwrap());
+    for _ in 0..2 {
+        let options = Options { data: data.clone(), ..Options::default() };
+        let next = Cluster::start(&binaries, options).unwrap();
+        assert!(next.pid(Program::ApiServer).is_some());
+        assert!(next.api().get(&path).is_ok());
+        next.api().delete(&path).unwrap(); // Of its own copy.
+    }
+}
+
+#[test]
 fn a_paused_etcd_stops_answers_and_a_resumed_one_gives_them() {
     let Some(binaries) = Binaries::for_test() else { return };
     let cluster = Cluster::start(&binaries, Options::default()).unwrap();

@@ -146,7 +146,7 @@ impl ClusterUnderTest {
 }
 
 /// An account with all rights: what it may do is the matter of the tests about permissions.
-fn account(cluster: &Cluster) -> PathBuf {
+pub fn account(cluster: &Cluster) -> PathBuf {
     let kubeconfig = cluster.service_account(ACCOUNT_NAMESPACE, ACCOUNT).expect("it is new");
     let subject = json!({
         "kind": "ServiceAccount", "name": ACCOUNT, "namespace": ACCOUNT_NAMESPACE,

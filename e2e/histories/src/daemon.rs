@@ -70,6 +70,10 @@ impl Daemon {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGTERM, and wait for its end.
     pub fn stop(mut self) {
         self.signal(Signal::TERM);
