@@ -1,5 +1,6 @@
 //! Developer commands. `cargo xtask test` checks everything and is what CI runs.
 
+mod bench;
 mod cluster;
 mod control_plane;
 mod instructions;
@@ -27,6 +28,8 @@ enum Command {
     Cluster(cluster::Args),
     /// Our plans against upstream's own code, on generated worlds
     Parity(parity::Flags),
+    /// Side by side with kube-controller-manager, in one run on one machine
+    Bench(bench::Args),
     /// Count the instructions of planning; installs the runner it needs
     Instructions,
 }
@@ -41,6 +44,12 @@ fn main() -> ExitCode {
         Command::ControlPlane => control_plane::run(),
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
+        Command::Bench(args) => {
+            return bench::run(&args).unwrap_or_else(|error| {
+                eprintln!("error: {error:#}");
+                ExitCode::from(2)
+            });
+        }
         Command::Instructions => instructions::run(),
     };
     match done {

@@ -118,6 +118,27 @@ const LANES: &[(&str, &[&str])] = &[
             "tracing-subscriber",
         ],
     ),
+    (
+        "endpointd-bench",
+        &[
+            "endpointd-client",
+            "endpointd-control-plane",
+            "endpointd-engine",
+            "endpointd-histories",
+            "endpointd-model",
+            "anyhow",
+            "clap",
+            "comfy-table",
+            "http",
+            "http-body-util",
+            "indicatif",
+            "kube",
+            "prost",
+            "serde_json",
+            "tikv-jemallocator",
+            "tokio",
+        ],
+    ),
 ];
 
 /// What code that must be pure may not name, and why.

@@ -103,16 +103,29 @@ fn log_path(cluster: &Cluster, name: &str) -> PathBuf {
     cluster.directory().join(format!("{name}.log"))
 }
 
-/// Cargo gives a test the programs of its own package only, so it is asked for ours.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| env::var_os(PROGRAM_VARIABLE).map_or_else(build, PathBuf::from))
+/// The program as it is shipped, for all daemons from now on.
+///
+/// # Panics
+///
+/// When a daemon was started before, or when it does not build.
+pub fn use_release() -> &'static Path {
+    let release = env::var_os(PROGRAM_VARIABLE).map_or_else(|| build(&["--release"]), Into::into);
+    PROGRAM.set(release).expect("the program is chosen before the first daemon");
+    program()
 }
 
-fn build() -> PathBuf {
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Cargo gives a test the programs of its own package only, so it is asked for ours.
+fn program() -> &'static Path {
+    PROGRAM.get_or_init(|| env::var_os(PROGRAM_VARIABLE).map_or_else(|| build(&[]), PathBuf::from))
+}
+
+fn build(profile: &[&str]) -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["build", "--package", "endpointd", "--message-format=json-render-diagnostics"])
+        .args(profile)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()

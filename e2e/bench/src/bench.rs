@@ -1,0 +1,64 @@
+//! What every scenario needs, and the records they leave. Start at [`Bench::run`].
+
+use anyhow::{Context, Result};
+use endpointd_control_plane::Binaries;
+use tokio::runtime::Runtime;
+
+use crate::contender::Contender;
+use crate::progress::Progress;
+use crate::record::{Measure, Record, Scenario};
+use crate::scale::Scale;
+use crate::scenarios;
+use crate::stage::Worlds;
+
+pub struct Bench<'a> {
+    pub scale: &'a Scale,
+    pub runtime: &'a Runtime,
+    pub progress: &'a Progress,
+    pub worlds: Worlds<'a>,
+    pub records: Vec<Record>,
+}
+
+/// How many runs there will be, for the progress bar.
+pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
+    let all = 3 * scale.n_rounds;
+    let of = |scenario: &Scenario| match scenario {
+        Scenario::ColdStart => all * scale.cold.len(),
+        Scenario::Restart | Scenario::Churn | Scenario::Rollout | Scenario::Idle => all,
+        Scenario::Crowded => all * scale.crowds.len(),
+        Scenario::Floor => scale.n_rounds * scale.cold.len(),
+        Scenario::Engine => scale.n_rounds,
+    };
+    wanted.iter().map(of).sum()
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(
+        scale: &'a Scale,
+        binaries: &'a Binaries,
+        runtime: &'a Runtime,
+        progress: &'a Progress,
+    ) -> Self {
+        let worlds = Worlds::new(binaries, runtime, progress);
+        Self { scale, runtime, progress, worlds, records: Vec::new() }
+    }
+
+    pub fn run(&mut self, scenario: Scenario) -> Result<()> {
+        let done = match scenario {
+            Scenario::ColdStart => scenarios::cold_start::run(self),
+            other => anyhow::bail!("`{other}` cannot be measured yet"),
+        };
+        done.with_context(|| format!("{scenario} failed"))
+    }
+
+    /// Tells the progress bar of the next run.
+    pub fn step(&self, scenario: Scenario, case: &str, round: usize, who: Contender) {
+        let n_rounds = self.scale.n_rounds;
+        self.progress
+            .step(&format!("{scenario}, {case}, round {} of {n_rounds}: {who}", round + 1));
+    }
+
+    pub fn keep(&mut self, scenario: Scenario, case: &str, who: Contender, measures: Vec<Measure>) {
+        self.records.push(Record { scenario, case: case.to_owned(), who, measures });
+    }
+}

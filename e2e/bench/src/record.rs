@@ -1,0 +1,277 @@
+//! What was measured: numbers of single runs, and what several rounds say together.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::contender::Contender;
+use crate::statistics::{Samples, ratio};
+
+/// What a number counts. Less is better, always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Bytes,
+    /// Of anything.
+    Count,
+}
+
+/// One number of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    pub name: String,
+    pub unit: Unit,
+    pub value: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub scenario: Scenario,
+    /// What was varied: the size, the rate.
+    pub case: String,
+    pub who: Contender,
+    pub measures: Vec<Measure>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
+pub enum Scenario {
+    ColdStart,
+    Restart,
+    Churn,
+    Rollout,
+    Crowded,
+    Idle,
+    Floor,
+    Engine,
+}
+
+impl Scenario {
+    pub const ALL: [Self; 8] = [
+        Self::ColdStart,
+        Self::Restart,
+        Self::Churn,
+        Self::Rollout,
+        Self::Crowded,
+        Self::Idle,
+        Self::Floor,
+        Self::Engine,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ColdStart => "cold-start",
+            Self::Restart => "restart",
+            Self::Churn => "churn",
+            Self::Rollout => "rollout",
+            Self::Crowded => "crowded",
+            Self::Idle => "idle",
+            Self::Floor => "floor",
+            Self::Engine => "engine",
+        }
+    }
+
+    /// For people, above a table.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ColdStart => "cold start: nothing is published when the controller starts",
+            Self::Restart => "restart: all but one pod's change is published already",
+            Self::Churn => "churn: pods become ready and unready at a fixed rate",
+            Self::Rollout => "rollout: all pods of one Service are replaced",
+            Self::Crowded => "crowded namespace: pods flip among more and more Services",
+            Self::Idle => "idle: nothing changes",
+            Self::Floor => "floor: the writes of a cold start, without a controller",
+            Self::Engine => "engine: no server, no sockets",
+        }
+    }
+}
+
+impl Measure {
+    pub fn new(name: impl Into<String>, unit: Unit, value: f64) -> Self {
+        Self { name: name.into(), unit, value }
+    }
+
+    pub fn seconds(name: impl Into<String>, time: std::time::Duration) -> Self {
+        Self::new(name, Unit::Seconds, time.as_secs_f64())
+    }
+
+    pub fn bytes(name: impl Into<String>, n_bytes: u64) -> Self {
+        Self::new(name, Unit::Bytes, n_bytes as f64)
+    }
+
+    pub fn count(name: impl Into<String>, n: u64) -> Self {
+        Self::new(name, Unit::Count, n as f64)
+    }
+}
+
+impl Unit {
+    /// A number with its unit, short.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Seconds => format!("{} s", short(value)),
+            Self::Milliseconds => format!("{} ms", short(value)),
+            Self::Microseconds => format!("{} µs", short(value)),
+            Self::Bytes if value < 10_000.0 => format!("{value:.0} B"),
+            Self::Bytes => format!("{} MB", short(value / 1e6)),
+            Self::Count => short(value),
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::Milliseconds => "ms",
+            Self::Microseconds => "us",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+        }
+    }
+}
+
+/// Three digits at least; more where they are before the point.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// One thing that was measured, for everybody who was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub case: String,
+    pub name: String,
+    pub unit: Unit,
+    pub samples: Vec<(Contender, Samples)>,
+}
+
+impl Row {
+    pub fn of(&self, who: Contender) -> Option<&Samples> {
+        self.samples.iter().find(|(one, _)| *one == who).map(|(_, samples)| samples)
+    }
+
+    pub fn median(&self, who: Contender) -> Option<f64> {
+        self.of(who)?.median()
+    }
+
+    /// How many times as much the other needs.
+    pub fn ratio_to_ours(&self, other: Contender) -> Option<f64> {
+        ratio(self.median(other)?, self.median(Contender::Ours)?)
+    }
+}
+
+/// The rows of one scenario, in the order they were first measured.
+pub fn rows(records: &[Record], scenario: Scenario) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for record in records.iter().filter(|record| record.scenario == scenario) {
+        for Measure { name, unit, value } in &record.measures {
+            let at = rows.iter().position(|row| row.case == record.case && row.name == *name);
+            let at = at.unwrap_or_else(|| {
+                rows.push(Row {
+                    case: record.case.clone(),
+                    name: name.clone(),
+                    unit: *unit,
+                    samples: Vec::new(),
+                });
+                rows.len() - 1
+            });
+            add(&mut rows[at].samples, record.who, *value);
+        }
+    }
+    // Cases of one size stand together, however the rounds went.
+    let cases: Vec<String> = rows.iter().map(|row| row.case.clone()).collect();
+    rows.sort_by_key(|row| cases.iter().position(|case| *case == row.case));
+    rows
+}
+
+fn add(samples: &mut Vec<(Contender, Samples)>, who: Contender, value: f64) {
+    match samples.iter_mut().find(|(one, _)| *one == who) {
+        Some((_, samples)) => samples.push(value),
+        None => {
+            samples.push((who, std::iter::once(value).collect()));
+            samples.sort_by_key(|(who, _)| *who);
+        }
+    }
+}
+
+/// Everything for programs: medians, ranges, and each round.
+pub fn to_json(records: &[Record]) -> Value {
+    let mut scenarios = serde_json::Map::new();
+    for scenario in Scenario::ALL {
+        let rows: Vec<Value> = rows(records, scenario).iter().map(row_json).collect();
+        if !rows.is_empty() {
+            scenarios.insert(scenario.name().to_owned(), rows.into());
+        }
+    }
+    scenarios.into()
+}
+
+fn row_json(row: &Row) -> Value {
+    let Row { case, name, unit, samples } = row;
+    let mut contenders = serde_json::Map::new();
+    for (who, samples) in samples {
+        let (min, max) = samples.range().unwrap_or_default();
+        let median = samples.median();
+        let value = json!({"median": median, "min": min, "max": max, "all": samples.all()});
+        contenders.insert(who.key().to_owned(), value);
+    }
+    json!({
+        "case": case,
+        "measure": name,
+        "unit": unit.key(),
+        "contenders": contenders,
+        "ratio": row.ratio_to_ours(Contender::Peer),
+        "ratio_raised": row.ratio_to_ours(Contender::PeerRaised),
+    })
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(case: &str, who: Contender, value: f64) -> Record {
+        let measures = vec![Measure::new("time", Unit::Seconds, value)];
+        Record { scenario: Scenario::ColdStart, case: case.into(), who, measures }
+    }
+
+    #[test]
+    fn rounds_of_one_thing_are_one_row() {
+        let records = [
+            record("small", Contender::Ours, 2.0),
+            record("large", Contender::Ours, 9.0),
+            record("small", Contender::Peer, 30.0),
+            record("small", Contender::Ours, 4.0),
+        ];
+        let rows = rows(&records, Scenario::ColdStart);
+        assert_eq!(rows.iter().map(|row| &*row.case).collect::<Vec<_>>(), ["small", "large"]);
+        assert_eq!(rows[0].median(Contender::Ours), Some(3.0));
+        assert_eq!(rows[0].ratio_to_ours(Contender::Peer), Some(10.0));
+        assert_eq!(rows[1].ratio_to_ours(Contender::Peer), None);
+    }
+
+    #[test]
+    fn numbers_have_about_three_digits() {
+        let shown = [0.01234, 1.2345, 12.345, 123.45, 7.0].map(short);
+        assert_eq!(shown, ["0.012", "1.23", "12.3", "123", "7"].map(String::from));
+        assert_eq!(Unit::Bytes.show(480.0), "480 B");
+        assert_eq!(Unit::Bytes.show(560e6), "560 MB");
+    }
+
+    #[test]
+    fn json_tells_each_round_and_the_ratio() {
+        let records = [record("a", Contender::Ours, 2.0), record("a", Contender::Peer, 5.0)];
+        let json = to_json(&records);
+        assert_eq!(json["cold-start"][0]["ratio"], 2.5);
+        assert_eq!(json["cold-start"][0]["contenders"]["kcm"]["all"][0], 5.0);
+    }
+}

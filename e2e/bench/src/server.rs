@@ -1,0 +1,111 @@
+//! What kube-apiserver was asked to write, as it counts itself. While a contender is measured nobody
+//! else writes Endpoints or slices, so that the counts are exactly its own.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use endpointd_control_plane::Api;
+
+/// What the contenders publish.
+const RESOURCES: [&str; 2] = ["endpoints", "endpointslices"];
+const WRITES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
+
+/// Since the server started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Writes of Endpoints and slices, refused ones included.
+    pub n_writes: u64,
+    /// Writes that were refused.
+    pub n_refused: u64,
+    /// Events, which contenders write besides.
+    pub n_events: u64,
+    /// The bodies of writes of Endpoints and slices.
+    pub n_bytes: u64,
+}
+
+impl Written {
+    pub fn so_far(api: &Api) -> Result<Self> {
+        Ok(Self::of(&api.text("/metrics")?))
+    }
+
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            n_writes: self.n_writes - before.n_writes,
+            n_refused: self.n_refused - before.n_refused,
+            n_events: self.n_events - before.n_events,
+            n_bytes: self.n_bytes - before.n_bytes,
+        }
+    }
+
+    fn of(metrics: &str) -> Self {
+        let mut written = Self::default();
+        for line in metrics.lines() {
+            if let Some((labels, value)) = sample(line, "apiserver_request_total") {
+                written.add_requests(&labels, value);
+            }
+            if let Some((labels, value)) = sample(line, "apiserver_request_body_size_bytes_sum")
+                && labels.get("resource").is_some_and(|one| has_name(one))
+            {
+                written.n_bytes += value;
+            }
+        }
+        written
+    }
+
+    fn add_requests(&mut self, labels: &Labels<'_>, value: u64) {
+        let label = |name: &str| labels.get(name).copied().unwrap_or_default();
+        if !WRITES.contains(&label("verb")) || !label("dry_run").is_empty() {
+            return;
+        }
+        if label("resource") == "events" {
+            self.n_events += value;
+        }
+        if RESOURCES.contains(&label("resource")) {
+            self.n_writes += value;
+            let is_refused = !label("code").starts_with('2');
+            self.n_refused += u64::from(is_refused) * value;
+        }
+    }
+}
+
+type Labels<'a> = BTreeMap<&'a str, &'a str>;
+
+/// This metric puts the group after the name.
+fn has_name(resource: &str) -> bool {
+    let name = resource.split('.').next().unwrap_or_default();
+    RESOURCES.contains(&name)
+}
+
+/// Labels and value of a line of this metric.
+fn sample<'a>(line: &'a str, metric: &str) -> Option<(Labels<'a>, u64)> {
+    let (labels, value) = line.strip_prefix(metric)?.strip_prefix('{')?.rsplit_once("} ")?;
+    let labels = labels.split("\",").filter_map(|label| label.split_once("=\""));
+    let labels = labels.map(|(name, value)| (name, value.trim_end_matches('"'))).collect();
+    // Counters may be written as floats: `1.2345e+06`.
+    let value: f64 = value.trim().parse().ok()?;
+    Some((labels, value as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: &str = r#"
+# HELP apiserver_request_total Counter of apiserver requests
+apiserver_request_total{code="201",component="apiserver",dry_run="",group="discovery.k8s.io",resource="endpointslices",scope="resource",subresource="",verb="POST",version="v1"} 7
+apiserver_request_total{code="409",component="apiserver",dry_run="",group="",resource="endpoints",scope="resource",subresource="",verb="PUT",version="v1"} 2
+apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="endpoints",scope="cluster",subresource="",verb="LIST",version="v1"} 9
+apiserver_request_total{code="200",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="status",verb="PUT",version="v1"} 5
+apiserver_request_total{code="201",component="apiserver",dry_run="",group="",resource="events",scope="resource",subresource="",verb="POST",version="v1"} 3
+apiserver_request_body_size_bytes_bucket{group="",resource="endpoints",verb="create",le="50000"} 2
+apiserver_request_body_size_bytes_sum{group="",resource="endpoints",verb="create"} 1.5e+03
+apiserver_request_body_size_bytes_sum{resource="endpointslices.discovery.k8s.io",verb="update"} 500
+apiserver_request_body_size_bytes_sum{group="",resource="pods",verb="update"} 9
+"#;
+
+    #[test]
+    fn only_writes_of_what_contenders_publish_count() {
+        let want = Written { n_writes: 9, n_refused: 2, n_events: 3, n_bytes: 2000 };
+        assert_eq!(Written::of(METRICS), want);
+    }
+}
