@@ -126,6 +126,7 @@ const LANES: &[(&str, &[&str])] = &[
             "endpointd-engine",
             "endpointd-histories",
             "endpointd-model",
+            "endpointd-wire",
             "anyhow",
             "clap",
             "comfy-table",

@@ -46,7 +46,13 @@ impl<'a> Bench<'a> {
     pub fn run(&mut self, scenario: Scenario) -> Result<()> {
         let done = match scenario {
             Scenario::ColdStart => scenarios::cold_start::run(self),
-            other => anyhow::bail!("`{other}` cannot be measured yet"),
+            Scenario::Restart => scenarios::restart::run(self),
+            Scenario::Churn => scenarios::churn::run(self),
+            Scenario::Rollout => scenarios::rollout::run(self),
+            Scenario::Crowded => scenarios::crowded::run(self),
+            Scenario::Idle => scenarios::idle::run(self),
+            Scenario::Floor => scenarios::floor::run(self),
+            Scenario::Engine => scenarios::engine::run(self),
         };
         done.with_context(|| format!("{scenario} failed"))
     }

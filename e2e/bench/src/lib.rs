@@ -18,6 +18,11 @@ pub mod published;
 pub mod contender;
 pub mod stage;
 
+pub mod churn;
+
+pub mod objects;
+pub mod puppet;
+
 pub mod scale;
 pub mod scenarios;
 

@@ -8,6 +8,7 @@ use endpointd_bench::bench::{Bench, n_steps};
 use endpointd_bench::progress::Progress;
 use endpointd_bench::record::{Scenario, to_json};
 use endpointd_bench::scale::Scale;
+use endpointd_bench::scenarios::engine;
 use endpointd_bench::table::table;
 use endpointd_control_plane::Binaries;
 use endpointd_histories::daemon;
@@ -40,6 +41,14 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, n_pods] = arguments.as_slice()
+        && first == engine::ARGUMENT
+    {
+        let n_pods = n_pods.parse().expect("we pass a number to ourselves");
+        println!("{}", engine::alone(n_pods).expect("this process can be looked at"));
+        return ExitCode::SUCCESS;
+    }
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// The kernel tells CPU time in hundredths of a second (`USER_HZ`), on every architecture.
+/// The kernel tells the CPU time of a process in hundredths of a second (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ impl Usage {
             fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))
         };
         let cpu = cpu_of(&read("stat")?).context("unexpected form of /proc/*/stat")?;
+        // Threads are counted exactly, but those that have ended not at all.
+        let cpu = cpu.max(cpu_of_threads(pid));
         let status = read("status")?;
         let bytes = |name: &str| {
             bytes_of(&status, name).with_context(|| format!("/proc/*/status has no `{name}`"))
@@ -53,6 +55,16 @@ fn cpu_of(stat: &str) -> Option<Duration> {
     let user: u32 = numbers.nth(11)?.parse().ok()?;
     let system: u32 = numbers.next()?.parse().ok()?;
     Some(TICK * (user + system))
+}
+
+/// Of all threads that are there; nothing where the kernel does not tell.
+fn cpu_of_threads(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let nanos = |thread: fs::DirEntry| {
+        let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        stat.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Duration::from_nanos(threads.filter_map(nanos).sum())
 }
 
 fn bytes_of(status: &str, name: &str) -> Option<u64> {

@@ -11,7 +11,7 @@ use endpointd_model::{Change, EndpointSlice, Endpoints, Key, Kind, News, Sight, 
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::flips::Flips;
+use crate::flips::{Flips, Shown};
 use crate::load::{Layout, PodNumber, Readiness, number_of_pod, number_of_service};
 
 /// Which Service a slice belongs to.
@@ -43,10 +43,12 @@ pub struct Published {
     slices: HashMap<Key, (usize, Counts)>,
     sliced: Vec<Counts>,
     listed: Vec<Counts>,
+    /// Of each Service, pods that are not to be ready.
+    n_unready: Vec<usize>,
     n_whole: usize,
     whole_at: Option<Instant>,
     n_kinds_listed: usize,
-    pub flips: Flips,
+    flips: Flips,
 }
 
 /// Endpoints of pods that should be there, and of those that should not.
@@ -59,7 +61,9 @@ struct Counts {
 impl Published {
     pub fn new(wanted: Wanted) -> Self {
         let nothing = vec![Counts::default(); wanted.layout.n_services];
+        let n_unready = vec![0; wanted.layout.n_services];
         Self {
+            n_unready,
             wanted,
             slices: HashMap::new(),
             sliced: nothing.clone(),
@@ -71,9 +75,39 @@ impl Published {
         }
     }
 
+    /// A pod is about to change: its slice may be written before the answer is here.
+    pub fn flip(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
+        self.flips.begin(pod, readiness, now);
+        let service = self.wanted.layout.service_of(pod);
+        self.change(service, |this| match readiness {
+            Readiness::Ready => this.n_unready[service] -= 1,
+            Readiness::Unready => this.n_unready[service] += 1,
+        });
+        self.note_whole(now);
+    }
+
+    /// It has changed.
+    pub fn flipped(&mut self, pod: PodNumber, now: Instant) {
+        self.flips.stored(pod, now);
+    }
+
+    pub fn n_waiting(&self) -> usize {
+        self.flips.n_waiting()
+    }
+
+    /// The flips that were shown since the last time.
+    pub fn take_shown(&mut self) -> Vec<Shown> {
+        self.flips.take_shown()
+    }
+
     /// When every Service had complete slices and Endpoints.
     pub fn whole_at(&self) -> Option<Instant> {
         self.whole_at
+    }
+
+    /// Complete, and every flip was seen.
+    pub fn is_settled(&self) -> bool {
+        self.whole_at.is_some() && self.flips.n_waiting() == 0
     }
 
     pub fn n_slices(&self) -> usize {
@@ -105,6 +139,10 @@ impl Published {
             | News::Lost(_)
             | News::Resumed => {}
         }
+        self.note_whole(now);
+    }
+
+    fn note_whole(&mut self, now: Instant) {
         let is_whole = self.n_whole == self.wanted.layout.n_services;
         self.whole_at = is_whole.then(|| self.whole_at.unwrap_or(now));
     }
@@ -162,7 +200,7 @@ impl Published {
     }
 
     fn is_whole(&self, service: usize) -> bool {
-        let n_pods = self.wanted.layout.n_pods_of(service);
+        let n_pods = self.wanted.layout.n_pods_of(service) - self.n_unready[service];
         let exactly = |n_ready| Counts { n_ready, n_unwanted: 0 };
         self.sliced[service] == exactly(n_pods)
             && self.listed[service] == exactly(n_pods.min(LISTED_MAX))
@@ -176,11 +214,14 @@ impl Counts {
     }
 }
 
-/// Watches slices and Endpoints until it is dropped.
+/// Watches slices and Endpoints until the last clone is dropped.
+#[derive(Clone)]
 pub struct Observer {
     published: Arc<Mutex<Published>>,
-    tasks: Vec<AbortHandle>,
+    _tasks: Arc<Tasks>,
 }
+
+struct Tasks(Vec<AbortHandle>);
 
 impl Observer {
     /// Returns when it has seen all that is there.
@@ -205,7 +246,7 @@ impl Observer {
             }
         };
         tasks.push(tokio::spawn(hear).abort_handle());
-        let observer = Self { published, tasks };
+        let observer = Self { published, _tasks: Arc::new(Tasks(tasks)) };
         let seen = |published: &Published| published.n_kinds_listed == kinds.len();
         observer.wait_until(FIRST_PICTURE_MAX, seen).await.context("no first picture")?;
         Ok(observer)
@@ -241,9 +282,9 @@ impl Observer {
     }
 }
 
-impl Drop for Observer {
+impl Drop for Tasks {
     fn drop(&mut self) {
-        for task in &self.tasks {
+        for task in &self.0 {
             task.abort();
         }
     }

@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 pub const JSON: &str = "application/json";
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Requests that may be under way at once, each on a connection of its own.
-const IN_FLIGHT: usize = 16;
+/// Requests of the load generator that may be under way at once, each on a connection of its own.
+pub const IN_FLIGHT: usize = 16;
 
 /// Clones share their connections.
 #[derive(Clone)]
@@ -90,10 +90,10 @@ impl Sender {
     }
 }
 
-/// Does `work` for each number below `n`, many at once; the first failure ends it. `done` hears how
+/// Does `work` for each number below `n`, some at once; the first failure ends it. `done` hears how
 /// many are done.
 pub async fn for_each<F>(
-    n: usize,
+    (n, n_at_once): (usize, usize),
     done: impl Fn(usize),
     work: impl Fn(usize) -> F + Send + Sync + 'static,
 ) -> Result<()>
@@ -102,8 +102,8 @@ where
 {
     let (next, work) = (Arc::new(AtomicUsize::new(0)), Arc::new(work));
     let mut workers: JoinSet<Result<()>> = JoinSet::new();
-    let (sender, mut receiver) = tokio::sync::mpsc::channel(IN_FLIGHT);
-    for _ in 0..IN_FLIGHT.min(n) {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(n_at_once);
+    for _ in 0..n_at_once.min(n) {
         let (next, work, sender) = (next.clone(), work.clone(), sender.clone());
         workers.spawn(async move {
             loop {

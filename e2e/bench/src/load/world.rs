@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::layout::{self, Layout, PodNumber};
-use super::sender::{Encoded, Sender, for_each};
+use super::sender::{Encoded, IN_FLIGHT, Sender, for_each};
 use super::template::{CREATOR, REPORTER, Readiness, Templates};
 
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -33,13 +33,13 @@ pub async fn write_world(
             sender.create(&path, service(number)).await.map(drop)
         }
     };
-    for_each(layout.n_services, |_| (), create_service).await?;
+    for_each((layout.n_services, IN_FLIGHT), |_| (), create_service).await?;
     let (sender, templates) = (sender.clone(), templates.clone());
     let create_pod = move |number| {
         let (sender, templates) = (sender.clone(), templates.clone());
         async move { write_pod(&sender, &templates, &layout, number).await }
     };
-    for_each(layout.n_pods, done, create_pod).await
+    for_each((layout.n_pods, IN_FLIGHT), done, create_pod).await
 }
 
 /// A pod that is scheduled and ready.

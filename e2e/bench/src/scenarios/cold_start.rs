@@ -13,6 +13,8 @@ use crate::server::Written;
 use crate::stage::{Settled, WHOLE_MAX};
 
 const SCENARIO: Scenario = Scenario::ColdStart;
+/// What people ask for first.
+pub const TIME: &str = "time until complete";
 
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     for layout in bench.scale.cold.clone() {
@@ -46,7 +48,7 @@ fn start(bench: &mut Bench<'_>, layout: Layout, who: Contender) -> Result<Vec<Me
     let written = Written::so_far(&stage.api)?.since(written);
     at_work.stop()?;
     Ok(vec![
-        Measure::seconds("time until complete", whole - started),
+        Measure::seconds(TIME, whole - started),
         Measure::seconds("CPU until complete", usage.cpu),
         Measure::bytes("memory, peak", settled.peak_bytes),
         Measure::bytes("memory, settled", settled.resident_bytes),

@@ -1,0 +1,229 @@
+//! An engine and the least world it can live in: what it writes is stored and acknowledged at once.
+//! Time counts only while the engine works.
+
+use std::time::{Duration, Instant};
+
+use endpointd_engine::{Effect, Engine, Input, Moment, Settings, Ticket};
+use endpointd_model::{
+    Change, Found, Key, Kind, Lookup, Meta, News, Object, Outcome, Resource, Sight, Write,
+};
+use endpointd_wire::{Bytes, Encoding, decode, encode};
+use std::collections::HashMap;
+
+use crate::load::{Layout, PodNumber};
+use crate::objects::{self, uid};
+
+/// Listed in this order.
+const KINDS: [Kind; 5] = [Kind::Services, Kind::Nodes, Kind::Pods, Kind::Endpoints, Kind::Slices];
+
+pub struct Puppet {
+    engine: Engine,
+    layout: Layout,
+    version: u64,
+    /// Pods that are not ready.
+    is_out: Vec<bool>,
+    /// What was written, where it is to be read again.
+    stored: Option<HashMap<(Resource, Key), Bytes>>,
+    n_writes: usize,
+    busy: Duration,
+}
+
+impl Puppet {
+    /// Forgets what it writes.
+    pub fn new(layout: Layout) -> Self {
+        Self {
+            engine: Engine::new(Settings::default()),
+            is_out: vec![false; layout.n_pods],
+            layout,
+            version: 1,
+            stored: None,
+            n_writes: 0,
+            busy: Duration::ZERO,
+        }
+    }
+
+    /// Can be started again.
+    pub fn with_store(layout: Layout) -> Self {
+        Self { stored: Some(HashMap::new()), ..Self::new(layout) }
+    }
+
+    /// Lists everything, leads, and publishes until nothing is left to do.
+    pub fn start(&mut self) {
+        for kind in KINDS {
+            self.tell(Input::News(kind, News::Listing));
+            self.list(kind);
+            self.tell(Input::News(kind, News::Listed(self.version.into())));
+        }
+        self.tell(Input::Lead);
+        self.work();
+    }
+
+    /// Another engine on the same world, whose store is used up by reading it.
+    pub fn restart(&mut self) {
+        self.engine = Engine::new(Settings::default());
+        self.n_writes = 0;
+        self.start();
+    }
+
+    pub fn n_writes(&self) -> usize {
+        self.n_writes
+    }
+
+    /// For how long the engine has worked since the last time.
+    pub fn take_busy(&mut self) -> Duration {
+        std::mem::take(&mut self.busy)
+    }
+
+    /// A pod becomes ready if it was not, and the other way round.
+    pub fn flip(&mut self, number: PodNumber) {
+        self.is_out[number] = !self.is_out[number];
+        self.touch(number);
+    }
+
+    /// A pod changes in a way that does not show.
+    pub fn touch(&mut self, number: PodNumber) {
+        self.version += 1;
+        self.see_pod(number);
+        self.work();
+    }
+
+    fn list(&mut self, kind: Kind) {
+        let layout = self.layout;
+        match kind {
+            Kind::Services => {
+                for number in 0..layout.n_services {
+                    let service = objects::service(&layout, number, self.version);
+                    self.see(Change::Service(Sight::Present(service)));
+                }
+            }
+            Kind::Nodes => {
+                for number in 0..layout.n_nodes {
+                    self.see(Change::Node(Sight::Present(objects::node(number, self.version))));
+                }
+            }
+            Kind::Pods => (0..layout.n_pods).for_each(|number| self.see_pod(number)),
+            Kind::Endpoints => self.list_stored(Resource::Endpoints),
+            Kind::Slices => self.list_stored(Resource::Slices),
+        }
+    }
+
+    fn list_stored(&mut self, resource: Resource) {
+        let Some(stored) = &mut self.stored else { return };
+        let bodies: Vec<Bytes> =
+            stored.extract_if(|(of, _), _| *of == resource).map(|(_, body)| body).collect();
+        for body in bodies {
+            self.see(match as_read(resource, &body) {
+                Object::Slice(slice) => Change::Slice(Sight::Present(slice)),
+                Object::Endpoints(endpoints) => Change::Endpoints(Sight::Present(endpoints)),
+            });
+        }
+    }
+
+    fn see_pod(&mut self, number: PodNumber) {
+        let pod = objects::pod(&self.layout, number, self.version, !self.is_out[number]);
+        self.see(Change::Pod(Sight::Present(pod)));
+    }
+
+    fn see(&mut self, change: Change) {
+        self.tell(Input::News(change.kind(), News::Seen(Box::new(change))));
+    }
+
+    fn tell(&mut self, input: Input) {
+        let began = Instant::now();
+        self.engine.handle(input, Moment::START);
+        self.busy += began.elapsed();
+    }
+
+    fn next(&mut self) -> Option<Effect> {
+        let began = Instant::now();
+        let effect = self.engine.next(Moment::START);
+        self.busy += began.elapsed();
+        effect
+    }
+
+    fn work(&mut self) {
+        while let Some(effect) = self.next() {
+            match effect {
+                Effect::Send { ticket, controller: _, write } => self.store(ticket, *write),
+                Effect::Look { ticket, lookup } => {
+                    let found = self.look(&lookup);
+                    self.tell(Input::Found(ticket, found));
+                }
+                Effect::Relist(_) | Effect::Notify { .. } | Effect::Synced(_) => {}
+            }
+        }
+    }
+
+    fn store(&mut self, ticket: Ticket, write: Write) {
+        self.n_writes += 1;
+        self.version += 1;
+        let at = (write.resource(), write.key());
+        let outcome = match write {
+            Write::Create(mut object) | Write::Update(mut object) => {
+                self.stamp(&mut object);
+                let body: Bytes = encode(Encoding::Protobuf, &object).into();
+                let answer = as_read(at.0, &body);
+                if let Some(stored) = &mut self.stored {
+                    stored.insert(at, body);
+                }
+                Outcome::Stored(Box::new(answer))
+            }
+            Write::Delete(_) => {
+                self.stored.iter_mut().for_each(|stored| drop(stored.remove(&at)));
+                Outcome::Deleted
+            }
+        };
+        self.tell(Input::Outcome(ticket, outcome));
+    }
+
+    fn stamp(&self, object: &mut Object) {
+        let meta: &mut Meta = match object {
+            Object::Slice(slice) => &mut slice.meta,
+            Object::Endpoints(endpoints) => &mut endpoints.meta,
+        };
+        meta.resource_version = self.version.to_string().into();
+        if meta.uid.is_empty() {
+            meta.uid = uid(3, self.n_writes);
+        }
+    }
+
+    /// Nothing is ever missing here but what was never there.
+    fn look(&self, lookup: &Lookup) -> Found {
+        match lookup {
+            Lookup::Object(resource, key) => {
+                let stored = self.stored.as_ref();
+                let body = stored.and_then(|stored| stored.get(&(*resource, key.clone())));
+                body.map_or(Found::Absent, |body| Found::Object(Box::new(as_read(*resource, body))))
+            }
+            Lookup::Service(_) | Lookup::Node(_) => Found::Absent,
+        }
+    }
+}
+
+/// As it comes from a server: decoded anew, sharing nothing.
+fn as_read(resource: Resource, body: &Bytes) -> Object {
+    let read = match resource {
+        Resource::Slices => decode(Encoding::Protobuf, body).map(Object::Slice),
+        Resource::Endpoints => decode(Encoding::Protobuf, body).map(Object::Endpoints),
+    };
+    read.expect("what was encoded can be decoded")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_published_and_a_restart_writes_nothing() {
+        let mut puppet = Puppet::with_store(Layout::spread(4, 40));
+        puppet.start();
+        assert_eq!(puppet.n_writes(), 8, "a slice and Endpoints for each Service");
+        puppet.flip(3);
+        assert_eq!(puppet.n_writes(), 10);
+        puppet.touch(3);
+        assert_eq!(puppet.n_writes(), 10, "what does not show is not written");
+        puppet.restart();
+        assert_eq!(puppet.n_writes(), 0);
+        assert!(puppet.take_busy() > Duration::ZERO);
+    }
+}

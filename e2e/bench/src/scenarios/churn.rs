@@ -1,0 +1,112 @@
+//! Pods of a settled cluster become ready and unready at a fixed rate.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use endpointd_control_plane::Audit;
+
+use crate::bench::Bench;
+use crate::churn::{self, Flipper};
+use crate::contender::{AtWork, Contender};
+use crate::flips::Shown;
+use crate::load::Readiness;
+use crate::process::Usage;
+use crate::published::Wanted;
+use crate::record::{Measure, Scenario, Unit};
+use crate::server::Written;
+use crate::stage::{Settled, Stage};
+use crate::statistics::percentile;
+
+const SCENARIO: Scenario = Scenario::Churn;
+/// What is not published by then never will be.
+pub const DRAIN_MAX: Duration = Duration::from_secs(300);
+/// A start-up is over by then, whoever starts.
+pub const QUIET_MAX: Duration = Duration::from_secs(60);
+
+pub fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let layout = bench.scale.settled;
+    for round in 0..bench.scale.n_rounds {
+        for who in Contender::in_round(round) {
+            bench.step(SCENARIO, &layout.describe(), round, who);
+            let world = bench.worlds.get(layout, Settled::Yes)?;
+            let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
+            let at_work = AtWork::start(who, &stage)?;
+            at_work.wait_until_quiet(QUIET_MAX)?;
+            let mut flipper = Flipper::default();
+            for rate in bench.scale.rates.clone() {
+                let run = Run { rate, time: bench.scale.churn };
+                let measures = run.measure(bench, &stage, &at_work, &mut flipper)?;
+                bench.keep(SCENARIO, &format!("{rate} flips a second"), who, measures);
+            }
+            at_work.stop()?;
+        }
+    }
+    Ok(())
+}
+
+/// A rate, kept up for some time.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub rate: u32,
+    pub time: Duration,
+}
+
+impl Run {
+    pub fn measure(
+        self,
+        bench: &Bench<'_>,
+        stage: &Stage,
+        at_work: &AtWork<'_>,
+        flipper: &mut Flipper,
+    ) -> Result<Vec<Measure>> {
+        let n_flips = self.rate as usize * usize::try_from(self.time.as_secs())?;
+        // Each pod is out for a quarter of the time.
+        let prepared = flipper.prepare(stage.layout.n_pods, n_flips / 8);
+        bench.progress.detail(&format!("{} flips a second: preparing", self.rate));
+        bench.runtime.block_on(churn::prepare(stage, prepared, DRAIN_MAX))?;
+        let written = Written::so_far(&stage.api)?;
+        let (own, before) = (Usage::own()?, at_work.usage()?);
+
+        bench.progress.detail(&format!("{} flips a second", self.rate));
+        let late = bench.runtime.block_on(churn::flip(stage, flipper, self.rate, n_flips))?;
+        let drained = stage.observer.wait_until(DRAIN_MAX, |published| published.is_settled());
+        let n_lost = match bench.runtime.block_on(drained) {
+            Ok(()) => 0,
+            Err(_) => stage.observer.with(|published| published.n_waiting()),
+        };
+        let (own, after) = (Usage::own()? - own, at_work.usage()?);
+        let written = Written::so_far(&stage.api)?.since(written);
+        let shown = stage.observer.with(|published| published.take_shown());
+        let per_flip = |value: f64| value / n_flips as f64;
+        let ms = |value| Measure::new("CPU a flip", Unit::Milliseconds, value);
+        let mut measures = latencies(&shown);
+        measures.extend([
+            ms(per_flip((after - before).as_secs_f64() * 1000.0)),
+            Measure::new("writes a flip", Unit::Count, per_flip(written.n_writes as f64)),
+            Measure::bytes("memory", after.resident_bytes),
+            Measure::count("flips overtaken or lost", n_overtaken(&shown) + n_lost as u64),
+            Measure::seconds("CPU of this harness", own),
+            Measure::new("sent late, at most", Unit::Milliseconds, late.as_secs_f64() * 1000.0),
+        ]);
+        Ok(measures)
+    }
+}
+
+fn n_overtaken(shown: &[Shown]) -> u64 {
+    shown.iter().filter(|one| one.is_overtaken).count() as u64
+}
+
+/// Of removals and additions apart. One that was overtaken took at least as long as it counts.
+fn latencies(shown: &[Shown]) -> Vec<Measure> {
+    let mut measures = Vec::new();
+    for (word, readiness) in [("removal", Readiness::Unready), ("addition", Readiness::Ready)] {
+        let of_word = shown.iter().filter(|one| one.readiness == readiness);
+        let ms: Vec<f64> = of_word.map(|one| one.took.as_secs_f64() * 1000.0).collect();
+        for (name, percent) in [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("max", 100.0)] {
+            if let Some(value) = percentile(&ms, percent) {
+                measures.push(Measure::new(format!("{word}, {name}"), Unit::Milliseconds, value));
+            }
+        }
+    }
+    measures
+}

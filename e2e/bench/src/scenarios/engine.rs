@@ -1,0 +1,144 @@
+//! The engine alone: no server, no sockets, decoded changes in, writes out and acknowledged at once.
+//!
+//! It runs in a process of its own, because memory is what the kernel says is resident, and the
+//! process that runs the other scenarios has a past.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::contender::Contender;
+use crate::load::{Layout, grouped};
+use crate::process::Usage;
+use crate::puppet::Puppet;
+use crate::record::{Measure, Scenario, Unit};
+
+const SCENARIO: Scenario = Scenario::Engine;
+/// The hidden argument that makes this program measure an engine and print JSON.
+pub const ARGUMENT: &str = "engine-alone";
+/// The allocator gives memory back within this.
+const DECAY: Duration = Duration::from_secs(3);
+const PODS_A_SERVICE: usize = 15;
+const N_FLIPS: usize = 20_000;
+const CROWDS: [usize; 5] = [100, 500, 1000, 2000, 5000];
+const CROWD_PODS: usize = 2;
+
+pub fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let n_pods = bench.scale.engine_pods;
+    for round in 0..bench.scale.n_rounds {
+        bench.step(SCENARIO, &format!("{} pods", grouped(n_pods)), round, Contender::Ours);
+        let program = std::env::current_exe()?;
+        let output = Command::new(program).args([ARGUMENT, &n_pods.to_string()]).output()?;
+        let problem = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "the engine alone failed: {problem}");
+        let measured: Value = serde_json::from_slice(&output.stdout)?;
+        for one in measured.as_array().context("not a list")? {
+            let case = one["case"].as_str().context("no case")?.to_owned();
+            let measures = measures(&one["measures"])?;
+            bench.keep(SCENARIO, &case, Contender::Ours, measures);
+        }
+    }
+    Ok(())
+}
+
+fn measures(values: &Value) -> Result<Vec<Measure>> {
+    let values = values.as_array().context("not a list")?;
+    let measure = |value: &Value| {
+        let name = value["name"].as_str().context("no name")?;
+        let unit = match value["unit"].as_str() {
+            Some("us") => Unit::Microseconds,
+            Some("bytes") => Unit::Bytes,
+            _ => Unit::Count,
+        };
+        Ok(Measure::new(name, unit, value["value"].as_f64().context("no value")?))
+    };
+    values.iter().map(measure).collect()
+}
+
+/// The other side of [`run`]: what the process of its own prints.
+pub fn alone(n_pods: usize) -> Result<Value> {
+    let layout = Layout::spread(n_pods.div_ceil(PODS_A_SERVICE), n_pods);
+    let mut measures = published(layout)?;
+    measures.extend(restarted(layout)?);
+    let mut cases = vec![json!({"case": layout.describe(), "measures": measures})];
+    for n_services in CROWDS {
+        let layout = Layout::crowded(n_services, n_services * CROWD_PODS);
+        let case = format!("{} Services in one namespace", grouped(n_services));
+        cases.push(json!({"case": case, "measures": [crowded(layout)]}));
+    }
+    Ok(cases.into())
+}
+
+/// Nothing is published at first.
+fn published(layout: Layout) -> Result<Vec<Value>> {
+    let n_pods = layout.n_pods;
+    let before = Usage::own()?.resident_bytes;
+    let mut puppet = Puppet::new(layout);
+    puppet.start();
+    let started = puppet.take_busy();
+    std::thread::sleep(DECAY);
+    let resident = Usage::own()?.resident_bytes.saturating_sub(before);
+    (0..N_FLIPS).for_each(|number| puppet.flip(number * STRIDE % n_pods));
+    let flipped = puppet.take_busy();
+    (0..N_FLIPS).for_each(|number| puppet.touch(number * STRIDE % n_pods));
+    let touched = puppet.take_busy();
+    Ok(vec![
+        bytes_a_pod("resident, all published", resident, n_pods),
+        micros("a pod of a cold start", started, n_pods),
+        micros(FLIP, flipped, N_FLIPS),
+        rate("flips a second", flipped, N_FLIPS),
+        micros("a change that does not show", touched, N_FLIPS),
+        rate("changes that do not show a second", touched, N_FLIPS),
+    ])
+}
+
+/// Everything is published already.
+fn restarted(layout: Layout) -> Result<Vec<Value>> {
+    let n_pods = layout.n_pods;
+    let before = Usage::own()?.resident_bytes;
+    let mut puppet = Puppet::with_store(layout);
+    puppet.start();
+    puppet.take_busy();
+    puppet.restart();
+    let restarted = puppet.take_busy();
+    ensure!(puppet.n_writes() == 0, "a restart wrote {} objects", puppet.n_writes());
+    std::thread::sleep(DECAY);
+    let resident = Usage::own()?.resident_bytes.saturating_sub(before);
+    Ok(vec![
+        bytes_a_pod("resident, after a restart", resident, n_pods),
+        micros("a pod of a restart", restarted, n_pods),
+    ])
+}
+
+/// The best of some tries: others only slow it down.
+fn crowded(layout: Layout) -> Value {
+    let mut puppet = Puppet::new(layout);
+    puppet.start();
+    let tries = (0..TRIES).map(|_| {
+        puppet.take_busy();
+        (0..N_FLIPS).for_each(|number| puppet.flip(number * STRIDE % layout.n_pods));
+        puppet.take_busy()
+    });
+    micros(FLIP, tries.min().unwrap_or_default(), N_FLIPS)
+}
+
+const FLIP: &str = "a flip, planned and written";
+const TRIES: usize = 3;
+/// Neighbours in a list are not neighbours in memory.
+const STRIDE: usize = 7919;
+
+fn bytes_a_pod(name: &str, bytes: u64, n_pods: usize) -> Value {
+    let name = format!("bytes a pod {name}");
+    json!({"name": name, "unit": "bytes", "value": bytes / n_pods as u64})
+}
+
+fn micros(name: &str, time: Duration, n: usize) -> Value {
+    json!({"name": name, "unit": "us", "value": time.as_secs_f64() * 1e6 / n as f64})
+}
+
+fn rate(name: &str, time: Duration, n: usize) -> Value {
+    json!({"name": name, "unit": "count", "value": n as f64 / time.as_secs_f64()})
+}

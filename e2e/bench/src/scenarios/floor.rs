@@ -1,0 +1,157 @@
+//! The writes of a cold start without a controller: as fast as the server takes them, from a client
+//! that knows them already. A controller must also read everything first, so that is timed as well.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use endpointd_client::{Client, ConnectOptions};
+use endpointd_control_plane::{Audit, Cluster};
+use endpointd_model::{Change, Kind, Meta, News, Object, Outcome, Sight, Uid, Write};
+use tokio::sync::mpsc;
+
+use crate::bench::Bench;
+use crate::contender::Contender;
+use crate::load::{Layout, for_each, number_of_service};
+use crate::published::Wanted;
+use crate::record::{Measure, Record, Scenario};
+use crate::scenarios::cold_start::{self, TIME};
+use crate::stage::Settled;
+
+const SCENARIO: Scenario = Scenario::Floor;
+/// More at once only wait in the server.
+const WRITES_AT_ONCE: usize = 64;
+const NEWS_MAX: usize = 4096;
+
+/// Needs the times of a cold start to compare with, and measures them if nobody has.
+pub fn run(bench: &mut Bench<'_>) -> Result<()> {
+    let is_cold_start = |record: &&Record| record.scenario == Scenario::ColdStart;
+    if !bench.records.iter().any(|record| is_cold_start(&record)) {
+        cold_start::run(bench)?;
+    }
+    let cold_starts: Vec<Record> = bench.records.iter().filter(is_cold_start).cloned().collect();
+    for layout in bench.scale.cold.clone() {
+        for round in 0..bench.scale.n_rounds {
+            bench.step(SCENARIO, &layout.describe(), round, Contender::Floor);
+            let measures = write_all(bench, layout)?;
+            bench.keep(SCENARIO, &layout.describe(), Contender::Floor, measures);
+        }
+    }
+    for Record { scenario: _, case, who, measures } in cold_starts {
+        let time = measures.into_iter().filter(|measure| measure.name == TIME).collect();
+        bench.keep(SCENARIO, &case, who, time);
+    }
+    Ok(())
+}
+
+fn write_all(bench: &mut Bench<'_>, layout: Layout) -> Result<Vec<Measure>> {
+    let world = bench.worlds.get(layout, Settled::Yes)?;
+    let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
+    let writes = bench.runtime.block_on(read_writes(&stage.cluster))?;
+    drop(stage);
+
+    let world = bench.worlds.get(layout, Settled::No)?;
+    let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
+    let (read, written) = bench.runtime.block_on(async {
+        let client = connect(&stage.cluster).await?;
+        let began = Instant::now();
+        read_everything(&client, &Kind::ALL, |_| ()).await?;
+        let read = began.elapsed();
+        let began = Instant::now();
+        send_all(&client, writes).await?;
+        let whole = stage.observer.wait_until_whole(crate::stage::WHOLE_MAX).await?;
+        anyhow::Ok((read, whole - began))
+    })?;
+    Ok(vec![
+        Measure::seconds(TIME, read + written),
+        Measure::seconds("of that, reading", read),
+        Measure::seconds("of that, writing", written),
+    ])
+}
+
+async fn connect(cluster: &Cluster) -> Result<Client> {
+    let options = ConnectOptions {
+        kubeconfig: Some(cluster.kubeconfig()),
+        user_agent: "endpointd-bench".to_owned(),
+        ..ConnectOptions::default()
+    };
+    Ok(Client::connect(options).await?)
+}
+
+/// All slices and Endpoints of a settled world, as they were first written.
+async fn read_writes(cluster: &Cluster) -> Result<Vec<Write>> {
+    let client = connect(cluster).await?;
+    let mut writes = Vec::new();
+    let keep = |change: Change| {
+        let object = match change {
+            Change::Slice(Sight::Present(mut slice)) => {
+                as_new(&mut slice.meta);
+                Object::Slice(slice)
+            }
+            Change::Endpoints(Sight::Present(mut endpoints)) => {
+                as_new(&mut endpoints.meta);
+                Object::Endpoints(endpoints)
+            }
+            Change::Slice(_)
+            | Change::Endpoints(_)
+            | Change::Service(_)
+            | Change::Pod(_)
+            | Change::Node(_) => return,
+        };
+        let name = &object.meta().name;
+        let is_ours = match &object {
+            Object::Endpoints(_) => number_of_service(name).is_some(),
+            Object::Slice(_) => name.starts_with("web-"),
+        };
+        if is_ours {
+            writes.push(Write::Create(object));
+        }
+    };
+    read_everything(&client, &[Kind::Slices, Kind::Endpoints], keep).await?;
+    Ok(writes)
+}
+
+fn as_new(meta: &mut Meta) {
+    meta.uid = Uid::default();
+    meta.resource_version = "".into();
+    meta.generation = None;
+    meta.created = None;
+}
+
+/// One complete picture of each kind.
+async fn read_everything(
+    client: &Client,
+    kinds: &[Kind],
+    mut keep: impl FnMut(Change),
+) -> Result<()> {
+    let (sender, mut receiver) = mpsc::channel(NEWS_MAX);
+    for kind in kinds {
+        tokio::spawn(client.clone().feed(*kind, sender.clone()));
+    }
+    drop(sender);
+    let mut n_left = kinds.len();
+    while n_left > 0 {
+        let (kind, news) = receiver.recv().await.context("the watches have ended")?;
+        match news {
+            News::Seen(change) => keep(*change),
+            News::Listed(_) => n_left -= 1,
+            News::Lost(reason) => bail!("watch of {} lost: {reason}", kind.as_str()),
+            News::Listing | News::Unreadable { .. } | News::Passed(_) | News::Resumed => {}
+        }
+    }
+    Ok(())
+}
+
+async fn send_all(client: &Client, writes: Vec<Write>) -> Result<()> {
+    let (client, writes) = (client.clone(), std::sync::Arc::new(writes));
+    let n = writes.len();
+    let send = move |number: usize| {
+        let (client, writes) = (client.clone(), writes.clone());
+        async move {
+            match client.send(&writes[number]).await {
+                Outcome::Stored(_) => Ok(()),
+                other => bail!("{}: {other:?}", writes[number].key()),
+            }
+        }
+    };
+    for_each((n, WRITES_AT_ONCE), |_| (), send).await
+}
