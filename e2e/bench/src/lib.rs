@@ -30,4 +30,9 @@ pub mod bench;
 pub mod progress;
 pub mod record;
 
+pub mod machine;
+pub mod picture;
 pub mod table;
+pub mod targets;
+
+pub mod report;

@@ -1,15 +1,16 @@
 //! `cargo xtask bench` starts this, built as it is shipped.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use endpointd_bench::bench::{Bench, n_steps};
 use endpointd_bench::progress::Progress;
-use endpointd_bench::record::{Scenario, to_json};
+use endpointd_bench::record::Scenario;
+use endpointd_bench::report::Report;
 use endpointd_bench::scale::Scale;
 use endpointd_bench::scenarios::engine;
-use endpointd_bench::table::table;
 use endpointd_control_plane::Binaries;
 use endpointd_histories::daemon;
 
@@ -35,6 +36,9 @@ struct Cli {
     /// How often everything is measured
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
+    /// Where pictures are written; by default `docs/bench`, and nowhere with --quick
+    #[arg(long, value_name = "DIRECTORY")]
+    pictures: Option<PathBuf>,
     /// One JSON object as the last line
     #[arg(long)]
     json: bool,
@@ -81,12 +85,34 @@ fn run(cli: &Cli) -> Result<()> {
         bench.run(*scenario)?;
     }
     progress.end();
-    let records = bench.records;
-    for table in wanted.iter().filter_map(|scenario| table(&records, *scenario)) {
-        println!("{table}\n");
+    let command = command();
+    let report = Report { records: &bench.records, scale: &scale, command: &command };
+    println!("{}", report.text());
+    if let Some(directory) = cli.directory() {
+        for path in report.write(&directory)? {
+            eprintln!("written: {}", path.display());
+        }
     }
     if cli.json {
-        println!("{}", to_json(&records));
+        println!("{}", report.json());
     }
     Ok(())
+}
+
+impl Cli {
+    /// Where the pictures go. Numbers of short runs are not worth one, unless somebody asks.
+    fn directory(&self) -> Option<PathBuf> {
+        let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench");
+        let is_short = self.quick || self.tiny;
+        self.pictures.clone().or_else(|| (!is_short).then_some(documents))
+    }
+}
+
+/// As a person types it.
+fn command() -> String {
+    let mut command = "cargo xtask bench".to_owned();
+    for argument in std::env::args().skip(1) {
+        command = format!("{command} {argument}");
+    }
+    command
 }

@@ -125,13 +125,15 @@ fn crowded(layout: Layout) -> Value {
     micros(FLIP, tries.min().unwrap_or_default(), N_FLIPS)
 }
 
+/// How measures of memory begin.
+pub const BYTES: &str = "bytes a pod";
 const FLIP: &str = "a flip, planned and written";
 const TRIES: usize = 3;
 /// Neighbours in a list are not neighbours in memory.
 const STRIDE: usize = 7919;
 
 fn bytes_a_pod(name: &str, bytes: u64, n_pods: usize) -> Value {
-    let name = format!("bytes a pod {name}");
+    let name = format!("{BYTES} {name}");
     json!({"name": name, "unit": "bytes", "value": bytes / n_pods as u64})
 }
 

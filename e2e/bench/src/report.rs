@@ -1,0 +1,105 @@
+//! What a run leaves behind: tables for people, JSON for programs, pictures for the documentation.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::machine;
+use crate::picture::picture;
+use crate::record::{Record, Scenario, to_json};
+use crate::scale::Scale;
+use crate::table::table;
+use crate::targets::{Target, show, targets};
+
+/// The records of a run, and how they came about.
+pub struct Report<'a> {
+    pub records: &'a [Record],
+    pub scale: &'a Scale,
+    /// As a person would type it.
+    pub command: &'a str,
+}
+
+impl Report<'_> {
+    /// Tables and targets.
+    pub fn text(&self) -> String {
+        let tables = Scenario::ALL.iter().filter_map(|scenario| table(self.records, *scenario));
+        let mut text: String = tables.map(|table| format!("{table}\n\n")).collect();
+        let targets = targets(self.records);
+        if !targets.is_empty() {
+            text += &format!("targets\n{}", show(&targets));
+        }
+        text
+    }
+
+    pub fn json(&self) -> Value {
+        let target = |target: &Target| {
+            let Target { what, wanted, measured, is_met } = target;
+            json!({"what": what, "wanted": wanted, "measured": measured, "met": is_met})
+        };
+        let targets: Vec<Value> = targets(self.records).iter().map(target).collect();
+        json!({
+            "command": self.command,
+            "rounds": self.scale.n_rounds,
+            "scenarios": to_json(self.records),
+            "targets": targets,
+        })
+    }
+
+    /// For each scenario a picture and the text it belongs to. Says what was written.
+    pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create `{}`", directory.display()))?;
+        let caption = machine::caption(self.command, self.scale);
+        let origin = machine::describe(self.command, self.scale);
+        let mut written = Vec::new();
+        for scenario in Scenario::ALL {
+            let (Some(svg), Some(table)) =
+                (picture(self.records, scenario, &caption), table(self.records, scenario))
+            else {
+                continue;
+            };
+            let of_scenario: Vec<Record> =
+                self.records.iter().filter(|one| one.scenario == scenario).cloned().collect();
+            let targets = show(&targets(&of_scenario));
+            let text = format!("{origin}\n{table}\n\n{targets}");
+            for (ending, content) in [("svg", svg), ("txt", text)] {
+                let path = directory.join(format!("{scenario}.{ending}"));
+                fs::write(&path, content)
+                    .with_context(|| format!("cannot write `{}`", path.display()))?;
+                written.push(path);
+            }
+        }
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::Contender;
+    use crate::record::{Measure, Unit};
+
+    #[test]
+    fn a_report_writes_a_picture_and_its_origin_for_what_was_measured() {
+        let record = |who, value| Record {
+            scenario: Scenario::Idle,
+            case: "20 pods".into(),
+            who,
+            measures: vec![Measure::new("CPU", Unit::Seconds, value)],
+        };
+        let records = [record(Contender::Ours, 1.0), record(Contender::Peer, 5.0)];
+        let report =
+            Report { records: &records, scale: &Scale::tiny(), command: "cargo xtask bench idle" };
+        let directory = std::env::temp_dir().join(format!("bench-report-{}", std::process::id()));
+        let written = report.write(&directory).unwrap();
+        let names: Vec<_> = written.iter().filter_map(|path| path.file_name()).collect();
+        assert_eq!(names, ["idle.svg", "idle.txt"]);
+        let text = fs::read_to_string(&written[1]).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(text.starts_with("command: cargo xtask bench idle\n"), "{text}");
+        assert!(text.contains("processor: ") && text.contains("5.0×"), "{text}");
+        assert_eq!(report.json()["scenarios"]["idle"][0]["ratio"], 5.0);
+    }
+}
