@@ -6,6 +6,7 @@ use endpointd_model::{
     Controller, Failure, FailureKind, Found, Key, Kind, Lookup, Notice, NoticeReason, Outcome,
     Regarding, Resource, Text, Uid, Version,
 };
+use endpointd_mutants::{Mutant, is_on};
 
 use crate::cache::{Marks, Origin, Picture};
 use crate::engine::{Engine, LIVE_RETRY};
@@ -31,7 +32,7 @@ impl Engine {
         self.note_contest(&errand, &outcome);
         match outcome {
             Outcome::Stored(object) => {
-                if !self.is_gone_since(&object) {
+                if !self.is_gone_since(&object) && !is_on(Mutant::ForgetOwnWrite) {
                     self.cache.put_object(*object, Origin::Answer, picture, &mut marks);
                 }
                 self.end_outage(now);
@@ -41,6 +42,7 @@ impl Engine {
                 self.end_outage(now);
             }
             Outcome::Behind(_) => self.look_later(&errand),
+            Outcome::Unknown(_) if is_on(Mutant::UnknownIsDone) => {}
             Outcome::Unknown(failure) => {
                 self.begin_outage(failure.kind, now);
                 self.look_later(&errand);
@@ -48,7 +50,9 @@ impl Engine {
             Outcome::Pointless(_) => self.findings(&errand.owner, |one| one.is_pointless = true),
             Outcome::Throttled { after_secs } => {
                 let until = now + Duration::from_secs(after_secs.into()).max(THROTTLE_MIN);
-                self.paused_until = self.paused_until.max(until);
+                if !is_on(Mutant::IgnoreThrottle) {
+                    self.paused_until = self.paused_until.max(until);
+                }
                 self.findings(&errand.owner, |one| one.is_throttled = true);
             }
             Outcome::Failed(failure) => {
@@ -138,7 +142,10 @@ impl Engine {
                 trouble.last_end = Some(end.as_str());
                 trouble.unsettled.extend(unanswered);
                 lane.n_retries += 1;
-                Some(now + backoff::after_failure(failure.kind, trouble.n_failures, &mut dice))
+                let is_dropped = is_on(Mutant::GiveUpKey) && trouble.n_failures >= 5;
+                (!is_dropped).then(|| {
+                    now + backoff::after_failure(failure.kind, trouble.n_failures, &mut dice)
+                })
             }
             SyncEnd::Throttled => Some(paused_until.max(now)),
             SyncEnd::Stale => {
@@ -188,7 +195,7 @@ impl Engine {
     pub(crate) fn drop_if_gone(&mut self, key: &Key) {
         let is_known = self.cache.service(key).is_some()
             || self.cache.object(Resource::Endpoints, key).is_some();
-        if is_known {
+        if is_known || is_on(Mutant::RememberGoneKeys) {
             return;
         }
         for lane in &mut self.lanes {
@@ -273,7 +280,7 @@ impl Engine {
     /// Only what the delete named: another object may have taken its place meanwhile.
     fn bury(&mut self, errand: &WriteErrand, picture: Picture, marks: &mut Marks) {
         let known = self.cache.object(errand.resource, &errand.key);
-        if known.is_some_and(|known| known.uid != errand.doomed) {
+        if known.is_some_and(|known| known.uid != errand.doomed) && !is_on(Mutant::BuryByName) {
             return;
         }
         let mut own = Marks::default();
@@ -300,6 +307,9 @@ impl Engine {
     /// that the object is there now, or that it is gone.
     fn is_overtaken(&self, lookup: &Lookup, found: &Found, before: &Glimpse) -> bool {
         let now = self.glimpse(lookup);
+        if is_on(Mutant::TrustLateRead) {
+            return false;
+        }
         let version = match found {
             Found::Absent => return now.known != before.known,
             Found::Failed(_) => return false,
@@ -315,6 +325,9 @@ impl Engine {
     /// An answer that comes late: the watch has already told what happened afterwards, and the
     /// object is not there any more.
     fn is_gone_since(&self, object: &endpointd_model::Object) -> bool {
+        if is_on(Mutant::TrustLateAnswer) {
+            return false;
+        }
         let (resource, meta) = (object.resource(), object.meta());
         let version = Version::of(&meta.resource_version);
         version != Version::OLDEST
@@ -339,7 +352,7 @@ impl Engine {
             (Echo::Gone, Outcome::Deleted) => true,
             (Echo::Version(_) | Echo::Gone, _) => false,
         };
-        if !errand.echoes.iter().all(is_ours) {
+        if !errand.echoes.iter().all(is_ours) && !is_on(Mutant::IgnoreContest) {
             self.findings(&errand.owner, |one| one.is_contested = true);
         }
     }
@@ -434,7 +447,8 @@ impl Findings {
     /// Deletes go ahead unless it is not known what the writes before them did, or we may not.
     /// A write that failed holds back only those deletes that depend on it.
     fn allow_deletes(&self) -> bool {
-        !self.is_stale && !self.is_throttled && !self.is_unsent
+        let is_held = is_on(Mutant::FailureHoldsDeletes) && self.failure.is_some();
+        !self.is_stale && !self.is_throttled && !self.is_unsent && !is_held
     }
 
     /// The worst that happened decides.

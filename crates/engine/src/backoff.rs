@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use endpointd_model::FailureKind;
+use endpointd_mutants::{Mutant, is_on};
 
 /// No key ever waits longer, however often it failed.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
@@ -41,6 +42,9 @@ impl Dice {
 /// After the `n`-th failure in a row (from 1), with up to a fifth taken off by chance, so that keys
 /// that failed together do not come back together.
 pub fn after_failure(kind: FailureKind, n: u32, dice: &mut Dice) -> Duration {
+    if is_on(Mutant::RetryAtOnce) {
+        return Duration::ZERO;
+    }
     let least = if kind.is_outage() { OUTAGE_MIN } else { REFUSAL_MIN };
     let full = doubled(least, n).min(BACKOFF_MAX);
     full - dice.up_to(full / 5)

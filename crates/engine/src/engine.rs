@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use endpointd_model::{Controller, Key, Kind, Outcome, Text};
+use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::is_overloaded;
 use hashbrown::HashMap;
 
@@ -145,6 +146,9 @@ impl Engine {
 
     /// What is in flight lands by its answers; nothing new takes off, nor what was only announced.
     fn follow(&mut self, now: Moment) {
+        if is_on(Mutant::KeepLeading) {
+            return;
+        }
         self.is_leading = false;
         self.has_visited = false;
         let announced = std::mem::take(&mut self.effects);
@@ -162,7 +166,9 @@ impl Engine {
 
     /// The first visit of every key, as soon as we lead and know everything.
     pub(crate) fn visit_all(&mut self, now: Moment) {
-        let is_complete = self.streams.iter().all(|stream| stream.is_listed);
+        let mut listed = self.streams.iter().map(|stream| stream.is_listed);
+        let is_complete =
+            if is_on(Mutant::ActBeforeSynced) { listed.any(|it| it) } else { listed.all(|it| it) };
         if self.has_visited || !self.is_leading || !is_complete {
             return;
         }
@@ -216,7 +222,7 @@ impl Engine {
 
     /// Services whose zones have too few endpoints now, or that were refused hints, look again.
     fn refresh_topology(&mut self, now: Moment) {
-        if !self.cache.refresh_topology() {
+        if !self.cache.refresh_topology() || is_on(Mutant::TopologyForgotten) {
             return;
         }
         let topology = self.cache.topology();

@@ -2,6 +2,7 @@
 
 use endpointd_model::{Change, Key, Kind, News, Object, Resource, Sight, Text, Version};
 
+use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::Memory;
 
 use crate::cache::{Marks, Origin, Picture};
@@ -139,7 +140,8 @@ impl Engine {
     fn complete_picture(&mut self, at: usize, version: Version, now: Moment) {
         let stream = &mut self.streams[at];
         let (kind, picture) = (stream.kind, stream.picture);
-        if version != Version::OLDEST && version < stream.passed {
+        let is_old = version != Version::OLDEST && version < stream.passed;
+        if is_old && !is_on(Mutant::BelieveOldPicture) {
             // An older view than we had: nothing is taken for gone by it.
             self.effects.push_back(Effect::Relist(kind));
             return;
@@ -161,7 +163,8 @@ impl Engine {
                 }
             }
             Kind::Pods => {
-                for key in self.cache.pods_not_in(picture, version) {
+                let gone = self.cache.pods_not_in(picture, version);
+                for key in gone.into_iter().filter(|_| !is_on(Mutant::NoDiffAfterPicture)) {
                     self.cache.remove_pod(&key, &mut marks);
                 }
             }
@@ -216,7 +219,8 @@ impl Engine {
     /// and nobody else would see that.
     fn look_again_after_flight(&mut self, key: &Key, now: Moment) {
         for lane in &mut self.lanes {
-            if matches!(lane.queue.place(key), Some(Place::Flying { .. })) {
+            let is_flying = matches!(lane.queue.place(key), Some(Place::Flying { .. }));
+            if is_flying && !is_on(Mutant::NoLookAfterFlight) {
                 lane.queue.mark(key, Priority::Live, now, now);
             }
         }

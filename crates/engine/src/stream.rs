@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use endpointd_model::{Change, Key, Kind, Text, Version};
 
+use endpointd_mutants::{Mutant, is_on};
+
 use crate::cache::Picture;
 use crate::{KindReport, Moment};
 
@@ -47,7 +49,7 @@ impl Stream {
     }
 
     pub fn lose(&mut self, reason: Text) {
-        self.lost = Some(reason);
+        self.lost = (!is_on(Mutant::ReadyWhenLost)).then_some(reason);
     }
 
     pub fn begin_picture(&mut self) {

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use endpointd_model::{
     Controller, Failure, FailureKind, Key, Lookup, Notice, Regarding, Resource, Text, Uid, Write,
 };
+use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::{Memory, Plan};
 
 use crate::engine::Engine;
@@ -52,10 +53,13 @@ impl Engine {
         }
         let unconfirmed: BTreeSet<Lookup> =
             absent.into_iter().filter(|lookup| !confirmed.contains(lookup)).collect();
+        let unconfirmed = if is_on(Mutant::NoLiveRead) { BTreeSet::new() } else { unconfirmed };
         if !unconfirmed.is_empty() {
             // What is confirmed stays so until the rest is, or two reads would take turns for ever.
             let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
-            state.trouble().confirmed = confirmed;
+            if !is_on(Mutant::ForgetOtherAbsence) {
+                state.trouble().confirmed = confirmed;
+            }
             return self.read_first(&owner, unconfirmed, &taken, now);
         }
         let is_destructive = !confirmed.is_empty() && !plan.writes.is_empty();
@@ -104,7 +108,7 @@ impl Engine {
             }
             Controller::Endpoints => {
                 let view = self.cache.endpoints_view(key);
-                if !view.has_service() && view.is_lock() {
+                if !view.has_service() && view.is_lock() && !is_on(Mutant::DeleteLocks) {
                     // Nobody's leftover, however the key came to be looked at.
                     return Planned::nothing();
                 }
@@ -129,7 +133,8 @@ impl Engine {
 
     /// Creates and updates go out at once, all together; deletes wait for them.
     fn take_off(&mut self, owner: &Owner, writes: Vec<Write>, now: Moment) {
-        let is_delete = |write: &Write| matches!(write, Write::Delete(_));
+        let is_delete =
+            |write: &Write| matches!(write, Write::Delete(_)) && !is_on(Mutant::DeletesFirst);
         let (deletes, first): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_delete);
         let sent: Vec<(Ticket, Vec<Text>)> = first
             .into_iter()
@@ -164,6 +169,7 @@ impl Engine {
     }
 
     pub(crate) fn send(&mut self, owner: &Owner, write: Write) -> Ticket {
+        let write = unguarded(write);
         let ticket = self.flights.send(owner, &write);
         let write = Box::new(write);
         self.effects.push_back(Effect::Send { ticket, controller: owner.0, write });
@@ -241,6 +247,22 @@ impl Engine {
             traffic_distribution: service.traffic_distribution,
         })
     }
+}
+
+/// What two mutants make of a write.
+fn unguarded(mut write: Write) -> Write {
+    match &mut write {
+        Write::Update(endpointd_model::Object::Slice(slice))
+            if is_on(Mutant::UpdateWithoutVersion) =>
+        {
+            slice.meta.resource_version = Text::default();
+        }
+        Write::Delete(target) if is_on(Mutant::DeleteWithoutUid) => {
+            (target.uid, target.resource_version) = (Uid::default(), Text::default());
+        }
+        Write::Create(_) | Write::Update(_) | Write::Delete(_) => {}
+    }
+    write
 }
 
 fn has_delete(plan: &Plan) -> bool {

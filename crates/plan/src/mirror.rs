@@ -9,6 +9,8 @@ use endpointd_model::{
     Text, names, parse_ip, refused_by_api_server,
 };
 
+use endpointd_mutants::{Mutant, is_on};
+
 use crate::packing::{Desired, Draft, Wanted, keep_wanted, recycle, take_over};
 use crate::port_set::PortSet;
 use crate::slice_names::{SliceNames, generate_name};
@@ -37,7 +39,9 @@ pub fn is_mirrored(snapshot: &MirrorSnapshot) -> bool {
             && !endpoints.meta.annotations.contains_key(names::LEADER)
     };
     snapshot.endpoints.is_some_and(wants)
-        && snapshot.service.is_some_and(|service| service.selector.is_empty())
+        && snapshot.service.is_some_and(|service| {
+            service.selector.is_empty() || is_on(Mutant::MirrorDespiteSelector)
+        })
 }
 
 /// The mirrored slices of this key, sorted by name. One that is being deleted is as good as gone.

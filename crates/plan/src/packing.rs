@@ -4,6 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use endpointd_model::{Endpoint, EndpointSlice, Labels};
+use endpointd_mutants::{Mutant, is_on};
 
 /// A slice on its way through a plan.
 #[derive(Clone, Debug)]
@@ -142,7 +143,8 @@ pub fn keep_wanted(observed: &EndpointSlice, desired: &mut Desired<impl Wanted>)
             places.push(at);
         }
     }
-    let n_removed = observed.endpoints.len() - places.len();
+    let n_gone = observed.endpoints.len() - places.len();
+    let n_removed = if is_on(Mutant::KeepUnwanted) { 0 } else { n_gone };
     Kept { places, n_updated, n_removed }
 }
 

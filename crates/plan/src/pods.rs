@@ -9,11 +9,14 @@ use endpointd_model::{
     Text, refused_by_api_server,
 };
 
+use endpointd_mutants::{Mutant, is_on};
+
 use crate::Reason;
 
 /// Why a pod is not published at all, whatever the controller. Upstream: `ShouldPodBeInEndpoints`.
 pub fn ineligible(pod: &Pod) -> Option<Reason> {
     match pod.phase {
+        Phase::Failed | Phase::Succeeded if is_on(Mutant::PublishFinished) => None,
         Phase::Failed => Some(Reason::Failed),
         Phase::Succeeded => Some(Reason::Succeeded),
         Phase::Live => pod.ips.is_empty().then_some(Reason::NoAddress),
@@ -41,9 +44,9 @@ pub fn addresses(pod: &Pod, family: Family) -> Addresses {
         match ip {
             PodIp::Garbage(_) => addresses.bad = Some(BadAddress::NotAnIp),
             PodIp::Ip(ip) => match refused_by_api_server(*ip) {
-                Some(bad) => addresses.bad = Some(bad),
-                None if addresses.first.is_none() => addresses.first = Some(*ip),
-                None => addresses.more.push(*ip),
+                Some(bad) if !is_on(Mutant::PublishBadAddress) => addresses.bad = Some(bad),
+                _ if addresses.first.is_none() => addresses.first = Some(*ip),
+                _ => addresses.more.push(*ip),
             },
         }
     }

@@ -11,6 +11,8 @@ use endpointd_model::{
     Service,
 };
 
+use endpointd_mutants::{Mutant, is_on};
+
 use self::desired::{Groups, PodsByName};
 use self::template::Template;
 use crate::packing::{Desired, Draft, pack, recycle};
@@ -24,6 +26,9 @@ pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
     let Some(service) = snapshot.service else { return Plan::default() };
     match service.selection() {
         Selection::Pods(_) => plan_pods(service, snapshot, settings),
+        Selection::External if is_on(Mutant::ExternalPublishes) => {
+            plan_pods(service, snapshot, settings)
+        }
         Selection::Manual | Selection::External => Plan::nothing(snapshot.memory),
     }
 }
@@ -108,7 +113,9 @@ fn pack_family<'a>(
     }
     let mut drafts: Vec<Draft> = foreign.into_iter().map(Draft::Doomed).collect();
     for (ports, published) in groups.pods_by_ports {
-        let observed = observed_by_ports.remove(&ports).unwrap_or_default();
+        let is_other = is_on(Mutant::EmptyPortsDiffer) && ports == PortSet::default();
+        let observed = if is_other { None } else { observed_by_ports.remove(&ports) };
+        let observed = observed.unwrap_or_default();
         let mut desired = Desired::new(published);
         let blank = template.blank(groups.family, &ports);
         let relabel = |slice: &EndpointSlice| template.relabel(slice);

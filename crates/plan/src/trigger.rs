@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use endpointd_model::{Annotations, Pod, Service, Text, Timestamp, names};
+use endpointd_mutants::{Mutant, is_on};
 
 /// The times already accounted for, per Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,12 @@ pub fn observe<'a>(
 
 /// The annotations with the trigger time set, or removed when nothing newer is known.
 pub fn annotate(annotations: &Annotations, time: Option<Timestamp>) -> Annotations {
+    let time = match time {
+        Some(time) if is_on(Mutant::WrongTriggerTime) => {
+            Timestamp::from_second(time.as_second() + 1).ok()
+        }
+        time => time,
+    };
     annotations.with(names::TRIGGER_TIME, time.map(|time| time.to_string()).as_deref())
 }
 

@@ -19,6 +19,8 @@ mod calm;
 mod monitor;
 
 mod generate;
+#[cfg(feature = "mutants")]
+mod mutants;
 mod plans;
 mod play;
 mod search;
@@ -26,6 +28,8 @@ mod shrink;
 
 pub use census::{Census, FAULTS, Rule, Violation};
 pub use generate::script_of;
+#[cfg(feature = "mutants")]
+pub use mutants::{Kill, hunt};
 pub use plans::{Plan, plans};
 pub use play::{Manner, Verdict, play, play_with};
 pub use script::{Act, Script, Setup, Step};

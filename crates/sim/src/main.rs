@@ -1,6 +1,20 @@
 //! The simulator as a program; `cargo xtask sim` runs it.
 use endpointd_sim::{Census, Manner, play, play_with, script_of};
 fn main() {
+    #[cfg(feature = "mutants")]
+    if std::env::args().nth(1).as_deref() == Some("mutants") {
+        std::panic::set_hook(Box::new(|_| {}));
+        let plans = endpointd_sim::plans();
+        for mutant in endpointd_mutants::Mutant::ALL {
+            let started = std::time::Instant::now();
+            println!(
+                "{mutant:?}: {:?} {:?}",
+                endpointd_sim::hunt(mutant, &plans),
+                started.elapsed()
+            );
+        }
+        return;
+    }
     if std::env::args().nth(1).as_deref() == Some("plans") {
         let started = std::time::Instant::now();
         let all = endpointd_sim::plans();
@@ -9,8 +23,24 @@ fn main() {
         for plan in &all {
             let v = play_with(&plan.script, plan.manner);
             census.add(&v.census);
-            if let Some(v) = v.violation { bad += 1; if bad < 12 { println!("{}: {}: {}", plan.name, v.rule.name(), v.text.chars().take(300).collect::<String>()); 
-               if bad == 1 { let told = play_with(&plan.script, Manner{tells_story:true, ..plan.manner}); for l in told.story.iter().rev().take(60).rev() { println!("{l}"); } } } }
+            if let Some(v) = v.violation {
+                bad += 1;
+                if bad < 12 {
+                    println!(
+                        "{}: {}: {}",
+                        plan.name,
+                        v.rule.name(),
+                        v.text.chars().take(300).collect::<String>()
+                    );
+                    if bad == 1 {
+                        let told =
+                            play_with(&plan.script, Manner { tells_story: true, ..plan.manner });
+                        for l in told.story.iter().rev().take(60).rev() {
+                            println!("{l}");
+                        }
+                    }
+                }
+            }
         }
         println!("{bad} of {} plans in {:?}", all.len(), started.elapsed());
         let mut n = 0;
@@ -20,8 +50,26 @@ fn main() {
                 n += 1;
                 let plan = search.plan(i);
                 let v = play_with(&plan.script, plan.manner);
-                if let Some(v) = v.violation { bad += 1; if bad < 3 { println!("{}: {}: {}", plan.name, v.rule.name(), v.text.chars().take(300).collect::<String>());
-               if bad == 1 { let told = play_with(&plan.script, Manner{tells_story:true, ..plan.manner}); for l in told.story.iter().rev().take(60).rev() { println!("{l}"); } } } }
+                if let Some(v) = v.violation {
+                    bad += 1;
+                    if bad < 3 {
+                        println!(
+                            "{}: {}: {}",
+                            plan.name,
+                            v.rule.name(),
+                            v.text.chars().take(300).collect::<String>()
+                        );
+                        if bad == 1 {
+                            let told = play_with(
+                                &plan.script,
+                                Manner { tells_story: true, ..plan.manner },
+                            );
+                            for l in told.story.iter().rev().take(60).rev() {
+                                println!("{l}");
+                            }
+                        }
+                    }
+                }
             }
             println!("{} {bad} of {} {:?}", search.name, search.len(), started.elapsed());
         }
@@ -68,4 +116,3 @@ fn main() {
         println!("{:?}", census.rules);
     }
 }
-

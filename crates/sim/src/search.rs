@@ -10,8 +10,8 @@ use std::time::Duration;
 use endpointd_model::Kind;
 
 use crate::clock::{millis, secs};
-use crate::play::Manner;
 use crate::plans::Plan;
+use crate::play::Manner;
 use crate::script::{
     Act, EndpointsAct, Fault, Mishap, NodeAct, Place, PodAct, ProcessFault, Script, ServiceAct,
     Setup, SliceAct, Step, WatchFault,
@@ -54,11 +54,7 @@ impl Search {
         }
         let setup = Setup { endpoints_per_slice_max: 2, ..Setup::default() };
         let script = Script { seed: number as u64, setup, steps };
-        Plan {
-            name: format!("search {} {number}", self.name),
-            script,
-            manner: Manner::default(),
-        }
+        Plan { name: format!("search {} {number}", self.name), script, manner: Manner::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Nodes, the pods on them, and the share of each zone.
 
 use endpointd_model::{Node, Text, Version};
+use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::{NodeState, Topology};
 use hashbrown::HashMap;
 use slab::Slab;
@@ -101,7 +102,8 @@ impl Cache {
         if old.as_ref() != Some(new) {
             self.nodes.is_topology_old = true;
         }
-        if old.is_none_or(|old| old.zone != new.zone) {
+        let is_late = old.is_none() && is_on(Mutant::LateNodeIgnored);
+        if !is_late && old.is_none_or(|old| old.zone != new.zone) {
             self.mark_node(id, marks);
         }
     }
@@ -111,6 +113,7 @@ impl Cache {
         // What is published stays until a live read confirms it: a lost view of the nodes must
         // not empty every Service.
         if self.nodes.records[id as usize].known.take().is_some() {
+            self.nodes.records[id as usize].is_gone = is_on(Mutant::LostNodeIsGone);
             self.nodes.n_known -= 1;
             self.nodes.is_topology_old = true;
         }

@@ -4,6 +4,7 @@ use endpointd_model::{
     Controller, Endpoint, EndpointAddress, EndpointSlice, Endpoints, Key, Meta, Object, ObjectRef,
     Resource, Service, Text, Uid, Version, names,
 };
+use endpointd_mutants::{Mutant, is_on};
 use hashbrown::HashMap;
 
 use super::{Cache, Known, Marks, Picture, is_replay};
@@ -150,7 +151,11 @@ impl Cache {
         }
         let old = published.take_slice(&name);
         self.n_slices += usize::from(old.is_none());
-        if origin == Origin::Watch && old.as_ref().is_none_or(|old| !same_slice(old, &slice)) {
+        let is_edit = old.is_some() && is_on(Mutant::IgnoreForeignEdit);
+        if origin == Origin::Watch
+            && !is_edit
+            && old.as_ref().is_none_or(|old| !same_slice(old, &slice))
+        {
             let owners = [old.as_ref().and_then(owner_of), owner_of(&slice)];
             let [before, after] = owners;
             let before = before.filter(|before| Some(before) != after.as_ref());
@@ -225,7 +230,9 @@ impl Cache {
     /// The API server told us that the object we know is gone; the watch will say so later.
     pub fn bury(&mut self, resource: Resource, key: &Key, picture: Picture, marks: &mut Marks) {
         let Some(PublishedObject { uid, .. }) = self.object(resource, key) else { return };
-        self.tombstones.insert((resource, uid), picture);
+        if !is_on(Mutant::NoTombstone) {
+            self.tombstones.insert((resource, uid), picture);
+        }
         self.remove_object(resource, key, marks);
     }
 
@@ -245,7 +252,9 @@ impl Cache {
             Resource::Slices => {
                 let old = namespace.published.take_slice(&key.name);
                 self.n_slices -= usize::from(old.is_some());
-                if let Some((controller, owner)) = old.as_ref().and_then(owner_of) {
+                if let Some((controller, owner)) = old.as_ref().and_then(owner_of)
+                    && !is_on(Mutant::IgnoreForeignDelete)
+                {
                     marks.add(controller, owner, Priority::Live);
                 }
                 old.is_some()

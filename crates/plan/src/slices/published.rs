@@ -7,6 +7,8 @@ use std::net::IpAddr;
 
 use endpointd_model::{Conditions, Endpoint, Pod, Service, Text};
 
+use endpointd_mutants::{Mutant, is_on};
+
 use crate::packing::Wanted;
 use crate::pods::{self, Addresses};
 
@@ -82,7 +84,7 @@ impl Wanted for PublishedPod<'_> {
 
     fn is_current(&self, observed: &Endpoint) -> bool {
         let same_target = observed.target_ref.as_ref().is_some_and(|target| {
-            target.uid == self.pod.uid
+            (target.uid == self.pod.uid || is_on(Mutant::TargetIgnored))
                 && target.kind.as_ref() == "Pod"
                 && target.api_version.is_empty()
                 && target.field_path.is_empty()

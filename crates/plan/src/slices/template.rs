@@ -2,6 +2,8 @@
 
 use endpointd_model::{EndpointSlice, Family, Labels, Meta, OwnerRef, Service, Text, names};
 
+use endpointd_mutants::{Mutant, is_on};
+
 use crate::packing::Relabel;
 use crate::port_set::PortSet;
 use crate::slice_names::generate_name;
@@ -38,7 +40,7 @@ impl<'a> Template<'a> {
             meta.namespace == self.service.namespace
                 && meta.labels.has(names::SERVICE_NAME, &self.service.name)
                 && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
-                && !meta.is_deleting()
+                && (!meta.is_deleting() || is_on(Mutant::UseDeletingSlices))
         };
         let mut observed: Vec<_> = slices.iter().filter(is_ours).copied().collect();
         observed.sort_by(|a, b| a.meta.name.cmp(&b.meta.name));
@@ -48,7 +50,7 @@ impl<'a> Template<'a> {
     /// Upstream: `ownedBy`. A slice of an older Service of the same name has another uid.
     pub fn owns(&self, slice: &EndpointSlice) -> bool {
         slice.meta.owners.iter().any(|owner| {
-            owner.uid == self.service.uid
+            (owner.uid == self.service.uid || is_on(Mutant::OwnerUidIgnored))
                 && owner.kind.as_ref() == "Service"
                 && owner.api_version.as_ref() == "v1"
         })

@@ -6,6 +6,7 @@ use endpointd_engine::{Input, Ticket};
 use endpointd_model::{
     Controller, Failure, FailureKind, Found, Key, Lookup, Object, Outcome, Write, names,
 };
+use endpointd_mutants::{Mutant, is_on};
 
 use super::{Event, Request, Trap, World};
 use crate::api::Answer;
@@ -30,8 +31,12 @@ impl World {
         write: Box<Write>,
     ) {
         let life = self.processes[process].life;
-        if self.has_election() && !self.processes[process].may_write(self.now) {
+        let may_write = self.processes[process].may_write(self.now) || is_on(Mutant::OfficeAsleep);
+        if self.has_election() && !may_write {
             self.tell(|| format!("  p{process} may not {}", brief(&write)));
+            if is_on(Mutant::UnsentUnanswered) {
+                return;
+            }
             return self.answer(process, life, Input::Outcome(ticket, Outcome::Unsent));
         }
         if self.n_leaders() > 1 {
@@ -170,7 +175,26 @@ impl World {
         self.check_arrival(request);
         let answer = self.api.write(&request.write);
         self.check_answer(request, &answer);
+        if answer == Answer::Conflict && is_on(Mutant::ForceConflict) {
+            return self.force(request);
+        }
         outcome(&request.write, answer)
+    }
+
+    /// What [`Mutant::ForceConflict`] does: the same again, with the version of now.
+    fn force(&mut self, request: &Request) -> Outcome {
+        let mut write = Write::clone(&request.write);
+        let known = self.api.object(write.resource(), &write.key());
+        let version = known.map(|known| known.meta().resource_version.clone()).unwrap_or_default();
+        match &mut write {
+            Write::Update(Object::Slice(slice)) => slice.meta.resource_version = version,
+            Write::Update(Object::Endpoints(one)) => one.meta.resource_version = version,
+            Write::Delete(target) => target.resource_version = version,
+            Write::Create(_) => {}
+        }
+        self.check_send(request.process, request.controller, &write);
+        let answer = self.api.write(&write);
+        outcome(&write, answer)
     }
 
     /// Someone else writes to the same object first.
@@ -228,6 +252,10 @@ impl World {
         let is_blind = self.now < self.troubles.blind_until.max(self.troubles.outage_until);
         let found = if is_blind {
             self.census.fault("blind reads");
+            if is_on(Mutant::FailedReadIsAbsent) {
+                let input = Input::Found(ticket, Found::Absent);
+                return self.schedule(millis(1), answer_event(process, life, input));
+            }
             Found::Failed(failure(FailureKind::ServerError))
         } else {
             let found = self.api.look(&lookup);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use endpointd_engine::Input;
 use endpointd_model::{Change, Kind, News, Sight, Version};
+use endpointd_mutants::{Mutant, is_on};
 
 use super::{Event, World};
 use crate::clock::{millis, secs};
@@ -100,6 +101,9 @@ impl World {
         let stream = self.processes[process].stream(kind);
         if stream.state == StreamState::Live && stream.seen >= floor {
             stream.due = None;
+            if is_on(Mutant::ResumeFromNow) {
+                stream.seen = self.api.revision();
+            }
             if std::mem::take(&mut stream.is_lost) {
                 self.inform(process, Input::News(kind, News::Resumed));
             }
@@ -114,6 +118,13 @@ impl World {
     /// A picture of the kind as it is now; a consistent read.
     pub(super) fn relist(&mut self, process: usize, kind: Kind) {
         let revision = self.api.revision();
+        let is_first = self.processes[process].stream(kind).seen == 0;
+        if is_first && is_on(Mutant::FirstPictureFromCache) {
+            self.begin_picture(process, kind, revision.saturating_sub(20).max(1));
+            // It claims to know everything, and is judged by that.
+            self.processes[process].stream(kind).known_since = revision;
+            return;
+        }
         self.begin_picture(process, kind, revision);
     }
 
@@ -144,7 +155,8 @@ impl World {
         }
         let picture = self.api.list_at(kind, revision);
         let half = picture.len() / 2;
-        for news in picture.into_iter().skip(half) {
+        let rest = picture.into_iter().skip(half).filter(|_| !is_on(Mutant::HalfPicture));
+        for news in rest {
             self.note_told(process, &news);
             self.inform(process, Input::News(kind, news));
         }
