@@ -12,8 +12,13 @@ use serde_json::Value;
 /// `docs/decisions/`, then add it here.
 const LANES: &[(&str, &[&str])] = &[
     ("endpointd-model", &["jiff"]),
-    ("endpointd-plan", &["endpointd-model"]),
-    ("endpointd-engine", &["endpointd-model", "endpointd-plan", "hashbrown", "slab"]),
+    ("endpointd-mutants", &[]),
+    ("endpointd-plan", &["endpointd-model", "endpointd-mutants"]),
+    (
+        "endpointd-engine",
+        &["endpointd-model", "endpointd-mutants", "endpointd-plan", "hashbrown", "slab"],
+    ),
+    ("endpointd-sim", &["endpointd-engine", "endpointd-model", "endpointd-mutants"]),
     (
         "endpointd-wire",
         &["endpointd-model", "prost", "serde", "serde_json", "serde_path_to_error", "thiserror"],
