@@ -5,6 +5,7 @@ mod cluster;
 mod control_plane;
 mod instructions;
 mod parity;
+mod sim;
 mod test;
 
 use std::process::ExitCode;
@@ -30,6 +31,8 @@ enum Command {
     Parity(parity::Flags),
     /// Side by side with kube-controller-manager, in one run on one machine
     Bench(bench::Args),
+    /// Try to break the engine under simulated faults and time
+    Sim(sim::Flags),
     /// Count the instructions of planning; installs the runner it needs
     Instructions,
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::ControlPlane => control_plane::run(),
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
+        Command::Sim(flags) => return sim::run(&flags),
         Command::Bench(args) => {
             return bench::run(&args).unwrap_or_else(|error| {
                 eprintln!("error: {error:#}");

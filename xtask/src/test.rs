@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::Binaries;
 use endpointd_control_plane::binaries::{DIRECTORY_VARIABLE, is_ci};
 
-use crate::{control_plane, parity};
+use crate::{control_plane, parity, sim};
 
 /// One check: a title for people, and the cargo command that performs it.
 struct Step {
@@ -26,6 +26,7 @@ pub fn run() -> Result<()> {
     cargo(&LINTS, None)?;
     let control_plane = prepare_control_plane()?;
     cargo(&TESTS, control_plane.as_ref())?;
+    sim::check()?;
     let is_compared = compare_with_upstream()?;
     if control_plane.is_none() {
         eprintln!("skipped: the tests against a real control plane; {GET_IT}");

@@ -18,7 +18,10 @@ const LANES: &[(&str, &[&str])] = &[
         "endpointd-engine",
         &["endpointd-model", "endpointd-mutants", "endpointd-plan", "hashbrown", "slab"],
     ),
-    ("endpointd-sim", &["endpointd-engine", "endpointd-model", "endpointd-mutants"]),
+    (
+        "endpointd-sim",
+        &["endpointd-engine", "endpointd-model", "endpointd-mutants", "clap", "indicatif"],
+    ),
     (
         "endpointd-wire",
         &["endpointd-model", "prost", "serde", "serde_json", "serde_path_to_error", "thiserror"],

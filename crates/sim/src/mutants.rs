@@ -31,7 +31,7 @@ pub fn hunt(mutant: Mutant, plans: &[Plan]) -> Option<Kill> {
 
 fn try_all(plans: &[Plan]) -> Option<Kill> {
     let mut n_runs = 0;
-    let mut try_seed = |seed: u64, n_runs: &mut usize| {
+    let try_seed = |seed: u64, n_runs: &mut usize| {
         *n_runs += 1;
         let violation = play(&script_of(seed, STEPS)).violation?;
         Some(Kill { how: format!("seed {seed}"), rule: violation.rule, n_runs: *n_runs })

@@ -1,0 +1,41 @@
+//! What the program does around the runs: hand them out to threads, show how far it is, tell.
+
+pub mod hunt;
+pub mod tell;
+pub mod work;
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Does `work` for every number below `n`, on all cores, and hands the results over as they come.
+pub fn on_all_cores<T: Send>(
+    n: usize,
+    work: impl Fn(usize) -> T + Sync,
+    mut take: impl FnMut(usize, T),
+) {
+    let (next, (sender, receiver)) = (AtomicUsize::new(0), mpsc::channel());
+    let bar = ProgressBar::new(n as u64);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {per_sec}  {eta} left");
+    bar.set_style(style.expect("the template is valid"));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            let (sender, next, work) = (sender.clone(), &next, &work);
+            let numbers = move || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < n);
+            scope.spawn(move || {
+                while let Some(number) = numbers() {
+                    sender.send((number, work(number))).expect("the receiver outlives the threads");
+                }
+            });
+        }
+        drop(sender);
+        for (number, result) in receiver {
+            bar.inc(1);
+            take(number, result);
+        }
+    });
+    bar.finish_and_clear();
+}

@@ -1,0 +1,48 @@
+//! `cargo xtask sim`: the simulator, with what it is given; `cargo xtask sim mutants` the hunt.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub struct Flags {
+    /// `[--seeds N] [--seed S] [--steps N]`, or `mutants`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    given: Vec<String>,
+}
+
+/// What the simulator says, it says itself: its exit code is ours.
+pub fn run(flags: &Flags) -> ExitCode {
+    let code = simulator(&flags.given).status().map(|status| status.code());
+    match code {
+        Ok(Some(0)) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),
+        Err(error) => {
+            eprintln!("error: cannot start cargo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The part of `cargo xtask test`: all exhaustive plans, 2,000 seeds, all mutants.
+pub fn check() -> Result<()> {
+    for given in [&[][..], &["mutants".to_owned()]] {
+        eprintln!("== sim {}", given.join(" "));
+        let status = simulator(given).status().context("cannot start cargo")?;
+        ensure!(status.success(), "the simulation failed: {status}");
+    }
+    Ok(())
+}
+
+/// Built like the tests, which is optimised enough; with mutants only where they are hunted.
+fn simulator(given: &[String]) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["run", "--quiet", "--package", "endpointd-sim"]);
+    if given.first().is_some_and(|first| first == "mutants") {
+        cargo.args(["--features", "mutants"]);
+    }
+    cargo.arg("--").args(given);
+    cargo
+}
