@@ -61,13 +61,15 @@ impl Cluster {
     /// What to do now: about `max` acts.
     pub fn decide(&mut self, now: Duration, max: usize) -> Vec<Act> {
         let mut acts: Vec<Act> = self.houses.unreported().collect();
-        self.pods.steps(&mut self.houses, now, max, &mut acts);
-        self.pods.place(&mut self.houses, max, &mut acts);
+        // Pods are made before they are started: a large world is whole before it moves, and moves in
+        // few rounds.
         while acts.len() < max
             && let Some(uid) = self.sets.next_soiled(now)
         {
             acts.extend(self.sets.decide(&uid, &self.pods, self.seed, now));
         }
+        self.pods.place(&mut self.houses, max, &mut acts);
+        self.pods.steps(&mut self.houses, now, max, &mut acts);
         acts
     }
 
