@@ -46,11 +46,11 @@ struct Cli {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, n_pods] = arguments.as_slice()
+    if let [first, part, n_pods] = arguments.as_slice()
         && first == engine::ARGUMENT
     {
         let n_pods = n_pods.parse().expect("we pass a number to ourselves");
-        println!("{}", engine::alone(n_pods).expect("this process can be looked at"));
+        println!("{}", engine::alone(part, n_pods).expect("this process can be looked at"));
         return ExitCode::SUCCESS;
     }
     match run(&Cli::parse()) {

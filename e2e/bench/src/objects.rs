@@ -2,7 +2,7 @@
 
 use endpointd_model::{
     ClusterIp, Family, Labels, NamedPort, Node, Pod, PodIp, PodIps, Protocol, Readiness, Service,
-    ServicePort, TargetPort, Uid,
+    ServicePort, TargetPort, Timestamp, Uid,
 };
 
 use crate::load::{Layout, PodNumber, layout};
@@ -52,10 +52,16 @@ pub fn pod(of: &Layout, number: PodNumber, version: u64, is_ready: bool) -> Pod 
         labels: labels(&layout::service(service)),
         node_name: Some(layout::node(number % of.n_nodes).into()),
         ips: PodIps { primary: Some(ip.clone()), all: [ip].into() },
-        readiness: Some(Readiness { is_ready, since: None }),
+        readiness: Some(Readiness { is_ready, since: Some(since(version)) }),
         named_ports: [port("http", 8080), port("metrics", 9080)].into(),
         ..Pod::default()
     }
+}
+
+/// Another time for another version, as the last transition of a pod that flips.
+fn since(version: u64) -> Timestamp {
+    let seconds = i64::try_from(version).unwrap_or_default();
+    Timestamp::from_second(1_767_225_600 + seconds % 1_000_000).expect("within this century")
 }
 
 fn labels(app: &str) -> Labels {

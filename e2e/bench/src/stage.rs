@@ -48,13 +48,19 @@ pub struct Worlds<'a> {
 
 /// A control plane with a copy of a world.
 pub struct Stage {
-    pub observer: Observer,
+    pub actors: Actors,
     pub cluster: Cluster,
     /// With connections that stay open.
     pub api: Api,
-    pub sender: Sender,
     /// The kubeconfig of the account that endpointd uses.
     pub account: PathBuf,
+}
+
+/// What changes pods and looks at what is published; clones share connections and sight.
+#[derive(Clone)]
+pub struct Actors {
+    pub observer: Observer,
+    pub sender: Sender,
     pub layout: Layout,
     pub templates: Arc<Templates>,
 }
@@ -96,7 +102,8 @@ impl<'a> Worlds<'a> {
             anyhow::Ok((sender, observer))
         })?;
         let templates = world.templates.clone();
-        Ok(Stage { observer, cluster, api, sender, account, layout: world.layout, templates })
+        let actors = Actors { observer, sender, layout: world.layout, templates };
+        Ok(Stage { actors, cluster, api, account })
     }
 
     fn write(&self, layout: Layout) -> Result<World> {
@@ -129,11 +136,10 @@ impl<'a> Worlds<'a> {
         let stage = self.stage(&world, Audit::Off, Wanted::all(layout))?;
         self.progress.detail("publishing the world");
         let ours = AtWork::start(Contender::Ours, &stage)?;
-        self.runtime.block_on(stage.observer.wait_until_whole(WHOLE_MAX))?;
+        self.runtime.block_on(stage.actors.observer.wait_until_whole(WHOLE_MAX))?;
         std::thread::sleep(SETTLE);
         ours.stop()?;
-        let Stage { observer, cluster, templates, .. } = stage;
-        drop(observer);
+        let Stage { actors: Actors { templates, .. }, cluster, .. } = stage;
         let data = cluster.rest()?;
         Ok(World { _cluster: cluster, data, layout, templates })
     }

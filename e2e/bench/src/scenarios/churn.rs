@@ -61,22 +61,24 @@ impl Run {
     ) -> Result<Vec<Measure>> {
         let n_flips = self.rate as usize * usize::try_from(self.time.as_secs())?;
         // Each pod is out for a quarter of the time.
-        let prepared = flipper.prepare(stage.layout.n_pods, n_flips / 8);
+        let prepared = flipper.prepare(stage.actors.layout.n_pods, n_flips / 8);
         bench.progress.detail(&format!("{} flips a second: preparing", self.rate));
-        bench.runtime.block_on(churn::prepare(stage, prepared, DRAIN_MAX))?;
+        bench.runtime.block_on(churn::prepare(&stage.actors, prepared, DRAIN_MAX))?;
         let written = Written::so_far(&stage.api)?;
         let (own, before) = (Usage::own()?, at_work.usage()?);
 
         bench.progress.detail(&format!("{} flips a second", self.rate));
-        let late = bench.runtime.block_on(churn::flip(stage, flipper, self.rate, n_flips))?;
-        let drained = stage.observer.wait_until(DRAIN_MAX, |published| published.is_settled());
+        let late =
+            bench.runtime.block_on(churn::flip(&stage.actors, flipper, self.rate, n_flips))?;
+        let drained =
+            stage.actors.observer.wait_until(DRAIN_MAX, |published| published.is_settled());
         let n_lost = match bench.runtime.block_on(drained) {
             Ok(()) => 0,
-            Err(_) => stage.observer.with(|published| published.n_waiting()),
+            Err(_) => stage.actors.observer.with(|published| published.n_waiting()),
         };
         let (own, after) = (Usage::own()? - own, at_work.usage()?);
         let written = Written::so_far(&stage.api)?.since(written);
-        let shown = stage.observer.with(|published| published.take_shown());
+        let shown = stage.actors.observer.with(|published| published.take_shown());
         let per_flip = |value: f64| value / n_flips as f64;
         let ms = |value| Measure::new("CPU a flip", Unit::Milliseconds, value);
         let mut measures = latencies(&shown);

@@ -39,7 +39,7 @@ fn start(bench: &mut Bench<'_>, layout: Layout, who: Contender) -> Result<Vec<Me
     bench.progress.detail("publishing");
     let at_work = AtWork::start(who, &stage)?;
     let started = at_work.started;
-    let whole = bench.runtime.block_on(stage.observer.wait_until_whole(WHOLE_MAX))?;
+    let whole = bench.runtime.block_on(stage.actors.observer.wait_until_whole(WHOLE_MAX))?;
     let usage = at_work.usage()?;
     let (own, api_server) = (Usage::own()? - own, server(Program::ApiServer)? - api_server);
 

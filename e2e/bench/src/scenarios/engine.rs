@@ -26,22 +26,33 @@ const N_FLIPS: usize = 20_000;
 const CROWDS: [usize; 5] = [100, 500, 1000, 2000, 5000];
 const CROWD_PODS: usize = 2;
 
+/// What is measured in a process of its own: memory that one part gave back would look like memory
+/// that the next one does not need.
+const PARTS: [(&str, fn(usize) -> Result<Value>); 3] =
+    [("published", published), ("restarted", restarted), ("crowded", crowded)];
+
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let n_pods = bench.scale.engine_pods;
     for round in 0..bench.scale.n_rounds {
         bench.step(SCENARIO, &format!("{} pods", grouped(n_pods)), round, Contender::Ours);
-        let program = std::env::current_exe()?;
-        let output = Command::new(program).args([ARGUMENT, &n_pods.to_string()]).output()?;
-        let problem = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "the engine alone failed: {problem}");
-        let measured: Value = serde_json::from_slice(&output.stdout)?;
-        for one in measured.as_array().context("not a list")? {
-            let case = one["case"].as_str().context("no case")?.to_owned();
-            let measures = measures(&one["measures"])?;
-            bench.keep(SCENARIO, &case, Contender::Ours, measures);
+        for (part, _) in PARTS {
+            bench.progress.detail(part);
+            for one in measure(part, n_pods)?.as_array().context("not a list")? {
+                let case = one["case"].as_str().context("no case")?;
+                let measures = measures(&one["measures"])?;
+                bench.keep(SCENARIO, case, Contender::Ours, measures);
+            }
         }
     }
     Ok(())
+}
+
+fn measure(part: &str, n_pods: usize) -> Result<Value> {
+    let mut program = Command::new(std::env::current_exe()?);
+    let output = program.args([ARGUMENT, part, &n_pods.to_string()]).output()?;
+    let problem = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the engine alone failed: {problem}");
+    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 fn measures(values: &Value) -> Result<Vec<Measure>> {
@@ -59,24 +70,19 @@ fn measures(values: &Value) -> Result<Vec<Measure>> {
 }
 
 /// The other side of [`run`]: what the process of its own prints.
-pub fn alone(n_pods: usize) -> Result<Value> {
-    let layout = Layout::spread(n_pods.div_ceil(PODS_A_SERVICE), n_pods);
-    let mut measures = published(layout)?;
-    measures.extend(restarted(layout)?);
-    let mut cases = vec![json!({"case": layout.describe(), "measures": measures})];
-    for n_services in CROWDS {
-        let layout = Layout::crowded(n_services, n_services * CROWD_PODS);
-        let case = format!("{} Services in one namespace", grouped(n_services));
-        cases.push(json!({"case": case, "measures": [crowded(layout)]}));
-    }
-    Ok(cases.into())
+pub fn alone(part: &str, n_pods: usize) -> Result<Value> {
+    let (_, measure) = PARTS.iter().find(|(name, _)| *name == part).context("no such part")?;
+    measure(n_pods)
+}
+
+fn layout(n_pods: usize) -> Layout {
+    Layout::spread(n_pods.div_ceil(PODS_A_SERVICE), n_pods)
 }
 
 /// Nothing is published at first.
-fn published(layout: Layout) -> Result<Vec<Value>> {
-    let n_pods = layout.n_pods;
+fn published(n_pods: usize) -> Result<Value> {
     let before = Usage::own()?.resident_bytes;
-    let mut puppet = Puppet::new(layout);
+    let mut puppet = Puppet::new(layout(n_pods));
     puppet.start();
     let started = puppet.take_busy();
     std::thread::sleep(DECAY);
@@ -85,21 +91,21 @@ fn published(layout: Layout) -> Result<Vec<Value>> {
     let flipped = puppet.take_busy();
     (0..N_FLIPS).for_each(|number| puppet.touch(number * STRIDE % n_pods));
     let touched = puppet.take_busy();
-    Ok(vec![
+    let measures = json!([
         bytes_a_pod("resident, all published", resident, n_pods),
         micros("a pod of a cold start", started, n_pods),
         micros(FLIP, flipped, N_FLIPS),
         rate("flips a second", flipped, N_FLIPS),
         micros("a change that does not show", touched, N_FLIPS),
         rate("changes that do not show a second", touched, N_FLIPS),
-    ])
+    ]);
+    Ok(json!([{"case": layout(n_pods).describe(), "measures": measures}]))
 }
 
 /// Everything is published already.
-fn restarted(layout: Layout) -> Result<Vec<Value>> {
-    let n_pods = layout.n_pods;
+fn restarted(n_pods: usize) -> Result<Value> {
     let before = Usage::own()?.resident_bytes;
-    let mut puppet = Puppet::with_store(layout);
+    let mut puppet = Puppet::with_store(layout(n_pods));
     puppet.start();
     puppet.take_busy();
     puppet.restart();
@@ -107,22 +113,29 @@ fn restarted(layout: Layout) -> Result<Vec<Value>> {
     ensure!(puppet.n_writes() == 0, "a restart wrote {} objects", puppet.n_writes());
     std::thread::sleep(DECAY);
     let resident = Usage::own()?.resident_bytes.saturating_sub(before);
-    Ok(vec![
+    let measures = json!([
         bytes_a_pod("resident, after a restart", resident, n_pods),
         micros("a pod of a restart", restarted, n_pods),
-    ])
+    ]);
+    Ok(json!([{"case": layout(n_pods).describe(), "measures": measures}]))
 }
 
-/// The best of some tries: others only slow it down.
-fn crowded(layout: Layout) -> Value {
-    let mut puppet = Puppet::new(layout);
-    puppet.start();
-    let tries = (0..TRIES).map(|_| {
+/// One namespace with more and more Services. The best of some tries: others only slow it down.
+fn crowded(_: usize) -> Result<Value> {
+    let of_crowd = |n_services: usize| {
+        let layout = Layout::crowded(n_services, n_services * CROWD_PODS);
+        let mut puppet = Puppet::new(layout);
+        puppet.start();
         puppet.take_busy();
-        (0..N_FLIPS).for_each(|number| puppet.flip(number * STRIDE % layout.n_pods));
-        puppet.take_busy()
-    });
-    micros(FLIP, tries.min().unwrap_or_default(), N_FLIPS)
+        let tries = (0..TRIES).map(|_| {
+            (0..N_FLIPS).for_each(|number| puppet.flip(number * STRIDE % layout.n_pods));
+            puppet.take_busy()
+        });
+        let best = tries.min().unwrap_or_default();
+        let case = format!("{} Services in one namespace", grouped(n_services));
+        json!({"case": case, "measures": [micros(FLIP, best, N_FLIPS)]})
+    };
+    Ok(CROWDS.map(of_crowd).to_vec().into())
 }
 
 /// How measures of memory begin.

@@ -58,7 +58,7 @@ fn write_all(bench: &mut Bench<'_>, layout: Layout) -> Result<Vec<Measure>> {
         let read = began.elapsed();
         let began = Instant::now();
         send_all(&client, writes).await?;
-        let whole = stage.observer.wait_until_whole(crate::stage::WHOLE_MAX).await?;
+        let whole = stage.actors.observer.wait_until_whole(crate::stage::WHOLE_MAX).await?;
         anyhow::Ok((read, whole - began))
     })?;
     Ok(vec![

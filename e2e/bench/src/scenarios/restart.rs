@@ -39,15 +39,15 @@ fn restart(bench: &mut Bench<'_>, who: Contender) -> Result<Vec<Measure>> {
     let world = bench.worlds.get(layout, Settled::Yes)?;
     let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
     let witness = (0, Readiness::Unready);
-    stage.observer.with(|published| published.flip(witness.0, witness.1, Instant::now()));
-    let changed = report_pod(&stage.sender, &stage.templates, &layout, witness);
+    stage.actors.observer.with(|published| published.flip(witness.0, witness.1, Instant::now()));
+    let changed = report_pod(&stage.actors.sender, &stage.actors.templates, &layout, witness);
     bench.runtime.block_on(changed)?;
     let written = Written::so_far(&stage.api)?;
 
     bench.progress.detail("starting again");
     let at_work = AtWork::start(who, &stage)?;
     let started = at_work.started;
-    let whole = bench.runtime.block_on(stage.observer.wait_until_whole(WHOLE_MAX))?;
+    let whole = bench.runtime.block_on(stage.actors.observer.wait_until_whole(WHOLE_MAX))?;
     bench.progress.wait(AFTER, "looking for writes");
     let usage = at_work.usage()?;
     let written = Written::so_far(&stage.api)?.since(written);

@@ -15,7 +15,7 @@ use crate::record::{Measure, Scenario};
 use crate::scale::BATCH;
 use crate::scenarios::churn::{DRAIN_MAX, QUIET_MAX};
 use crate::server::Written;
-use crate::stage::{Settled, Stage};
+use crate::stage::{Actors, Settled};
 
 const SCENARIO: Scenario = Scenario::Rollout;
 /// One batch after the other, if the server keeps up: the same pace for everybody.
@@ -48,20 +48,20 @@ fn roll(bench: &mut Bench<'_>, n_pods: usize, who: Contender) -> Result<Vec<Meas
         for first in (0..n_pods).step_by(BATCH) {
             let due = tokio::time::Instant::now() + PACE;
             bench.progress.count("pods replaced", first, n_pods);
-            replace(&stage, first..(first + BATCH).min(n_pods), n_pods).await?;
+            replace(&stage.actors, first..(first + BATCH).min(n_pods), n_pods).await?;
             tokio::time::sleep_until(due).await;
         }
         let last = n_pods.saturating_sub(BATCH)..n_pods;
-        remove(&stage, last, "gracePeriodSeconds=0").await
+        remove(&stage.actors, last, "gracePeriodSeconds=0").await
     })?;
     let last_write = Instant::now();
-    let whole = bench.runtime.block_on(stage.observer.wait_until_whole(DRAIN_MAX))?;
+    let whole = bench.runtime.block_on(stage.actors.observer.wait_until_whole(DRAIN_MAX))?;
     let after = at_work.usage()?;
     // Late writes are writes too.
     std::thread::sleep(Duration::from_secs(2));
     let written = Written::so_far(&stage.api)?.since(written);
     at_work.stop()?;
-    let n_slices = stage.observer.with(|published| published.n_slices());
+    let n_slices = stage.actors.observer.with(|published| published.n_slices());
     Ok(vec![
         Measure::seconds("time to settled", whole - began),
         Measure::seconds("after the last pod", whole.saturating_duration_since(last_write)),
@@ -75,9 +75,9 @@ fn roll(bench: &mut Bench<'_>, n_pods: usize, who: Contender) -> Result<Vec<Meas
 }
 
 /// One batch: `old` pods, and as many new ones.
-async fn replace(stage: &Stage, old: Range<PodNumber>, n_pods: usize) -> Result<()> {
+async fn replace(stage: &Actors, old: Range<PodNumber>, n_pods: usize) -> Result<()> {
     let first_new = n_pods + old.start;
-    let (sender, templates, layout) = (stage.sender.clone(), stage.templates.clone(), stage.layout);
+    let Actors { sender, templates, layout, .. } = stage.clone();
     let create = move |number| {
         let (sender, templates) = (sender.clone(), templates.clone());
         async move { write_pod(&sender, &templates, &layout, first_new + number).await }
@@ -90,7 +90,7 @@ async fn replace(stage: &Stage, old: Range<PodNumber>, n_pods: usize) -> Result<
     Ok(())
 }
 
-async fn remove(stage: &Stage, pods: Range<PodNumber>, query: &'static str) -> Result<()> {
+async fn remove(stage: &Actors, pods: Range<PodNumber>, query: &'static str) -> Result<()> {
     let (sender, layout, first) = (stage.sender.clone(), stage.layout, pods.start);
     let delete = move |number| {
         let sender = sender.clone();
