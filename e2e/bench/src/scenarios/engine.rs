@@ -28,8 +28,11 @@ const CROWD_PODS: usize = 2;
 
 /// What is measured in a process of its own: memory that one part gave back would look like memory
 /// that the next one does not need.
-const PARTS: [(&str, fn(usize) -> Result<Value>); 3] =
+const PARTS: [(&str, Part); 3] =
     [("published", published), ("restarted", restarted), ("crowded", crowded)];
+
+/// Given a number of pods, what was measured.
+type Part = fn(usize) -> Result<Value>;
 
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let n_pods = bench.scale.engine_pods;
