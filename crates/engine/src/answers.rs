@@ -38,7 +38,7 @@ impl Engine {
                 self.end_outage(now);
             }
             Outcome::Deleted => {
-                self.bury(&errand, picture, &mut marks);
+                self.bury(&errand, &mut marks);
                 self.end_outage(now);
             }
             Outcome::Behind(_) => self.look_later(&errand),
@@ -224,7 +224,7 @@ impl Engine {
                 self.cache.put_object(*object, Origin::Watch, picture, &mut marks);
             }
             (Lookup::Object(resource, key), Found::Absent) => {
-                let picture = self.picture(resource);
+                let picture = self.latest_picture(resource);
                 self.cache.bury(resource, &key, picture, &mut marks);
                 self.confirm(owner, Lookup::Object(resource, key));
             }
@@ -278,7 +278,8 @@ impl Engine {
     }
 
     /// Only what the delete named: another object may have taken its place meanwhile.
-    fn bury(&mut self, errand: &WriteErrand, picture: Picture, marks: &mut Marks) {
+    fn bury(&mut self, errand: &WriteErrand, marks: &mut Marks) {
+        let picture = self.latest_picture(errand.resource);
         let known = self.cache.object(errand.resource, &errand.key);
         if known.is_some_and(|known| known.uid != errand.doomed) && !is_on(Mutant::BuryByName) {
             return;
@@ -431,8 +432,17 @@ impl Engine {
         stream.map_or(Version::OLDEST, |stream| stream.passed)
     }
 
-    fn picture_of(&self, kind: Kind) -> Picture {
+    /// The picture that is complete or being told: what is gone now may still be in it.
+    fn latest_picture(&self, resource: Resource) -> Picture {
+        let kind = kind_of(resource);
         self.streams.iter().find(|stream| stream.kind == kind).map_or(0, |stream| stream.picture)
+    }
+
+    /// Under which picture an answer or a read counts. While a new one is being told, that is the
+    /// one before: if the new one does not show the object, it is gone.
+    fn picture_of(&self, kind: Kind) -> Picture {
+        let stream = self.streams.iter().find(|stream| stream.kind == kind);
+        stream.map_or(0, |one| one.picture.wrapping_sub(u8::from(one.is_listing)))
     }
 }
 

@@ -87,6 +87,12 @@ impl Marks {
     }
 }
 
+/// The later of the picture an object was seen in and the one it is put under now, which is either
+/// the same, a later one, or the one before.
+fn later_picture(seen: Picture, now: Picture) -> Picture {
+    if seen == now.wrapping_add(1) { seen } else { now }
+}
+
 /// Versions that are both known and say that `new` tells nothing new.
 fn is_replay(known: Version, new: Version) -> bool {
     let is_known = known != Version::OLDEST && !is_on(Mutant::OldEventWins);

@@ -168,6 +168,17 @@ impl Flights {
         Some(errand)
     }
 
+    /// The watch has told what became of these: reads under way may have found them before.
+    pub fn outdate(&mut self, is_told: impl Fn(&Lookup) -> bool) {
+        for errand in self.errands.values_mut() {
+            if let Errand::Look { lookup, glimpse, .. } = errand
+                && is_told(lookup)
+            {
+                glimpse.passed = Version::OLDEST;
+            }
+        }
+    }
+
     /// If a write to this object is under way, remembers what the watch showed of it and says
     /// who is writing.
     pub fn note_echo(&mut self, resource: Resource, key: &Key, echo: Echo) -> Option<Owner> {

@@ -1,6 +1,6 @@
 //! What the watches tell.
 
-use endpointd_model::{Change, Key, Kind, News, Object, Resource, Sight, Text, Version};
+use endpointd_model::{Change, Key, Kind, Lookup, News, Object, Resource, Sight, Text, Version};
 
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::Memory;
@@ -56,6 +56,7 @@ impl Engine {
                 self.look_again_after_flight(&key, now);
             }
             Change::Service(Sight::Gone(_)) => {
+                self.flights.outdate(|lookup| *lookup == Lookup::Service(key.clone()));
                 self.cache.remove_service(&key, &mut marks);
                 self.forget(&key, now);
             }
@@ -121,6 +122,7 @@ impl Engine {
     }
 
     fn lose_node(&mut self, name: &Text, marks: &mut Marks) {
+        self.sought_nodes.remove(name);
         self.cache.remove_node(name);
         self.cache.mark_pods_on(name, marks);
     }
@@ -149,6 +151,8 @@ impl Engine {
         stream.passed = version;
         stream.is_listing = false;
         stream.is_listed = true;
+        self.flights.outdate(|lookup| is_about(lookup, kind));
+        let stream = &mut self.streams[at];
         for change in std::mem::take(&mut stream.doubtful) {
             let (key, _) = identity(&change);
             self.take_in(at, change, key, now);
@@ -224,6 +228,15 @@ impl Engine {
                 lane.queue.mark(key, Priority::Live, now, now);
             }
         }
+    }
+}
+
+fn is_about(lookup: &Lookup, kind: Kind) -> bool {
+    match lookup {
+        Lookup::Service(_) => kind == Kind::Services,
+        Lookup::Node(_) => kind == Kind::Nodes,
+        Lookup::Object(Resource::Endpoints, _) => kind == Kind::Endpoints,
+        Lookup::Object(Resource::Slices, _) => kind == Kind::Slices,
     }
 }
 

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 
 use super::pods::{NodeSeat, PodId};
-use super::{Cache, Known, Marks, Picture, is_replay};
+use super::{Cache, Known, Marks, Picture, is_replay, later_picture};
 use crate::queue::Priority;
 use endpointd_model::{Controller, Key};
 
@@ -86,7 +86,9 @@ impl Cache {
         let name = self.texts.share(&node.name);
         let id = self.nodes.id(&name);
         let record = &mut self.nodes.records[id as usize];
+        let mut picture = picture;
         if let Some(known) = &mut record.known {
+            picture = later_picture(known.picture, picture);
             known.picture = picture;
             if is_replay(known.version, version) {
                 return;
@@ -150,7 +152,7 @@ impl Cache {
     pub fn keep_node(&mut self, name: &Text, picture: Picture) {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
         if let Some(known) = &mut self.nodes.records[id as usize].known {
-            known.picture = picture;
+            known.picture = later_picture(known.picture, picture);
         }
     }
 

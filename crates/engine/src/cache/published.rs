@@ -7,7 +7,7 @@ use endpointd_model::{
 use endpointd_mutants::{Mutant, is_on};
 use hashbrown::HashMap;
 
-use super::{Cache, Known, Marks, Picture, is_replay};
+use super::{Cache, Known, Marks, Picture, is_replay, later_picture};
 use crate::pool::Pool;
 use crate::queue::Priority;
 
@@ -143,7 +143,9 @@ impl Cache {
         self.share_slice(&mut slice);
         let name = slice.meta.name.clone();
         let published = &mut self.namespaces[id as usize].published;
+        let mut picture = picture;
         if let Some(known) = published.slices.get_mut(&name) {
+            picture = later_picture(known.picture, picture);
             known.picture = picture;
             if is_replay(known.version, version) {
                 return false;
@@ -179,7 +181,9 @@ impl Cache {
         self.share_endpoints(&mut endpoints);
         let name = endpoints.meta.name.clone();
         let namespace = &mut self.namespaces[id as usize];
+        let mut picture = picture;
         if let Some(known) = namespace.published.endpoints.get_mut(&name) {
+            picture = later_picture(known.picture, picture);
             known.picture = picture;
             if is_replay(known.version, version) {
                 return false;

@@ -2,7 +2,7 @@
 
 use endpointd_model::{Controller, Key, Selection, Service, Text, Version, names};
 
-use super::{Cache, Known, Marks, Namespace, Picture, is_replay};
+use super::{Cache, Known, Marks, Namespace, Picture, is_replay, later_picture};
 use crate::queue::Priority;
 
 impl Cache {
@@ -12,7 +12,9 @@ impl Cache {
         let id = self.namespace_id(&service.namespace);
         let name = self.texts.share(&service.name);
         let namespace = &mut self.namespaces[id as usize];
+        let mut picture = picture;
         if let Some(known) = namespace.services.get_mut(&name) {
+            picture = later_picture(known.picture, picture);
             known.picture = picture;
             if is_replay(known.version, version) {
                 return false;
@@ -67,7 +69,7 @@ impl Cache {
     pub fn keep_service(&mut self, key: &Key, picture: Picture) {
         let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return };
         if let Some(known) = self.namespaces[id as usize].services.get_mut(&key.name) {
-            known.picture = picture;
+            known.picture = later_picture(known.picture, picture);
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use endpointd_engine::{Effect, Engine, Input, Moment, Report, Settings, SyncEnd, Ticket};
 use endpointd_model::{
     Change, EndpointSlice, Endpoints, Failure, FailureKind, Found, Key, Kind, Lookup, Meta, News,
-    Node, Notice, Object, Outcome, Pod, Resource, Service, Sight, Text, Uid, Write,
+    Node, Notice, Object, Outcome, Pod, Resource, Service, Sight, Text, Uid, Version, Write,
 };
 
 pub struct Cluster {
@@ -178,6 +178,15 @@ impl Cluster {
         self.run();
     }
 
+    /// What the watch of a kind has yet to tell is never told.
+    pub fn forget_news(&mut self, kind: Kind) {
+        self.pending.retain(|(of, _)| *of != kind);
+    }
+
+    pub fn version(&self) -> Version {
+        self.version.into()
+    }
+
     pub fn tell(&mut self, input: Input) {
         self.engine.handle(input, self.now);
     }
@@ -334,7 +343,7 @@ impl Cluster {
         }
     }
 
-    fn look(&self, lookup: &Lookup) -> Found {
+    pub fn look(&self, lookup: &Lookup) -> Found {
         if self.is_blind {
             let message = "no answer".into();
             return Found::Failed(Failure { kind: FailureKind::ServerError, message });

@@ -227,3 +227,45 @@ fn a_read_from_before_a_node_came_does_not_take_its_pods_out() {
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
     assert_eq!(cluster.sent, [""; 0]);
 }
+
+/// Seed 738: a picture without Services, a read that found the Service, and then it went.
+#[test]
+fn a_service_that_goes_while_it_is_looked_for_stays_gone() {
+    let mut cluster = settled(&[("web", 1)]);
+    let hidden = std::mem::take(&mut cluster.services);
+    cluster.list(Kind::Services);
+    cluster.services = hidden;
+    let (ticket, lookup) = next_look(&mut cluster);
+    let found = cluster.look(&lookup);
+    cluster.remove_service(&key("web"));
+    while cluster.deliver() {}
+    cluster.tell(Input::Found(ticket, found));
+    cluster.pass(Duration::from_secs(60));
+    let slices: Vec<_> = cluster.slices().iter().map(|slice| slice.meta.key()).collect();
+    for slice in slices {
+        cluster.remove_object(Resource::Slices, &slice);
+    }
+    cluster.pass(Duration::from_secs(60));
+    assert!(cluster.slices().is_empty(), "{:?}", cluster.sent);
+}
+
+/// Seed 998: the answer came while a picture was being told that did not show the slice any more.
+#[test]
+fn an_answer_during_a_picture_is_judged_by_the_picture() {
+    let mut cluster = settled(&[]);
+    cluster.is_slow = true;
+    cluster.hold(Kind::Slices);
+    cluster.put_service(service("web"));
+    while cluster.slices().is_empty() {
+        cluster.step();
+    }
+    let slice = cluster.slices()[0].meta.key();
+    cluster.remove_object(Resource::Slices, &slice);
+    cluster.forget_news(Kind::Slices);
+    cluster.tell(Input::News(Kind::Slices, News::Listing));
+    cluster.run();
+    cluster.tell(Input::News(Kind::Slices, News::Listed(cluster.version())));
+    cluster.release();
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(cluster.slices().len(), 1);
+}
