@@ -26,7 +26,9 @@ mod play;
 mod search;
 mod shrink;
 
+pub use api::{Answer, Api, NamespaceState};
 pub use census::{Census, FAULTS, Rule, Violation};
+pub use dice::Dice;
 pub use generate::script_of;
 #[cfg(feature = "mutants")]
 pub use mutants::{Kill, hunt};

@@ -115,10 +115,17 @@ impl World {
     fn check_version(&mut self, process: usize, write: &Write) {
         self.census.rule(Rule::NoStaleOverwrite);
         let told = &self.processes[process].told;
+        let deleted = &self.processes[process].deleted;
         let is_told = |version: &str| version.parse().is_ok_and(|it: u64| told.contains(&it));
         let complaint = match write {
             Write::Create(object) if object.meta().resource_version.is_empty() => return,
             Write::Create(_) => "a create names a version",
+            Write::Update(object) if deleted.contains(&object.meta().uid) => {
+                "an update of what it deleted itself"
+            }
+            Write::Delete(target) if deleted.contains(&target.uid) => {
+                "a delete of what it deleted itself"
+            }
             Write::Update(object) if is_told(&object.meta().resource_version) => return,
             Write::Update(_) => "an update of a version the engine was not told",
             Write::Delete(target) if target.uid.is_empty() => "a delete without uid",

@@ -14,7 +14,7 @@ use crate::script::{
 };
 use crate::world::{Snare, Trap};
 
-pub use scenarios::{PLAIN_SERVICE, plain_node, plain_pod};
+pub use scenarios::{PLAIN_SERVICE, plain_endpoints, plain_node, plain_pod};
 
 /// One run with a name people can find it by.
 #[derive(Clone, Debug)]
@@ -134,7 +134,7 @@ fn namesake(act: &Act) -> Option<Act> {
         }
         Act::Node(number, NodeAct::Remove) => Some(Act::Node(*number, NodeAct::Put(VARIETY))),
         Act::Endpoints(place, EndpointsAct::Remove) => {
-            Some(Act::Endpoints(*place, EndpointsAct::Put(VARIETY)))
+            Some(Act::Endpoints(*place, EndpointsAct::Put(plain_endpoints(4, 0))))
         }
         Act::Slice(_, SliceAct::Delete) => Some(Act::Slice(0, SliceAct::AddImpostor(VARIETY))),
         _ => None,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use endpointd_engine::{ControllerSettings, Engine, Settings};
-use endpointd_model::{Controller, Key, Kind, Lookup};
+use endpointd_engine::{ControllerSettings, Engine, Settings, Ticket};
+use endpointd_model::{Controller, Key, Kind, Lookup, Uid};
 
 use crate::clock::Time;
 use crate::script::Setup;
@@ -27,6 +27,10 @@ pub struct Process {
     pub lease: Claim,
     /// Versions of published objects the engine was told, by watch, answer, or live read.
     pub told: HashSet<u64>,
+    /// Deletes that are done but not answered yet.
+    pub deleting: Vec<(Ticket, Uid)>,
+    /// What the API server told it is deleted.
+    pub deleted: HashSet<Uid>,
     /// When a live read last found nothing.
     pub absences: BTreeMap<Lookup, Time>,
     /// Deletions that rested on an absence, in the last minute.
@@ -85,6 +89,8 @@ impl Process {
             wakes_at: None,
             lease: Claim::default(),
             told: HashSet::new(),
+            deleting: Vec::new(),
+            deleted: HashSet::new(),
             absences: BTreeMap::new(),
             deletions: VecDeque::new(),
             plans: BTreeMap::new(),
@@ -114,6 +120,8 @@ impl Process {
         self.asleep_until = Time::START;
         self.lease = Claim { cut_off_until: self.lease.cut_off_until, ..Claim::default() };
         self.told.clear();
+        self.deleting.clear();
+        self.deleted.clear();
         self.absences.clear();
         self.deletions.clear();
         self.plans.clear();

@@ -181,7 +181,10 @@ fn mirroring() -> Deck {
     let by_hand = |what| Act::Endpoints(API, what);
     vec![
         vec![service(API, ServiceAct::Unselect), service(API, ServiceAct::Select(3))],
-        vec![by_hand(EndpointsAct::Put(987_654_321)), by_hand(EndpointsAct::Remove)],
+        vec![
+            by_hand(EndpointsAct::Put(crate::plans::plain_endpoints(2, 0))),
+            by_hand(EndpointsAct::Remove),
+        ],
         vec![Act::Mishap(Mishap::SlowRequest(millis(50)))],
         vec![service(WEB, ServiceAct::Unselect)],
         vec![Act::Watch(0, Kind::Endpoints, WatchFault::Cut(millis(30)))],

@@ -149,6 +149,11 @@ impl<T: Thing> Shelf<T> {
         self.log.iter().rev().any(|entry| is_like(&entry.object))
     }
 
+    /// The versions stored after a revision.
+    pub fn since(&self, revision: u64) -> impl Iterator<Item = &T> {
+        self.log[self.after(revision)..].iter().map(|entry| entry.object.as_ref())
+    }
+
     /// As of an earlier revision.
     pub fn list_at(&self, revision: u64) -> Vec<&Entry<T>> {
         let mut live: BTreeMap<&Key, &Entry<T>> = BTreeMap::new();

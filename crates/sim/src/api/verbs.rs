@@ -21,6 +21,8 @@ pub enum Answer {
     Exists,
     /// 404.
     NotFound,
+    /// 500: an update of Endpoints that are gone would create them, but names a version.
+    Broken,
     /// 404 for the namespace.
     NoNamespace,
     /// 403 with the cause `NamespaceTerminating`.
@@ -70,7 +72,11 @@ impl Api {
 
     fn update(&mut self, object: &Object) -> Answer {
         let (resource, key) = (object.resource(), object.meta().key());
-        let Some(known) = self.object(resource, &key) else { return Answer::NotFound };
+        let Some(known) = self.object(resource, &key) else {
+            // Upstream: Endpoints allow creation by update, slices do not.
+            let is_endpoints = resource == Resource::Endpoints;
+            return if is_endpoints { Answer::Broken } else { Answer::NotFound };
+        };
         let Meta { resource_version, uid, .. } = object.meta();
         let is_other = |given: &Text, known: &Text| !given.is_empty() && given != known;
         let is_other_uid = |given: &Uid, known: &Uid| !given.is_empty() && given != known;

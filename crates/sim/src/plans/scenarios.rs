@@ -27,6 +27,12 @@ pub const fn plain_node(zone: u32) -> u32 {
     mixed(&[(zone, 6), (1, 6), (1, 10), (0, 6)])
 }
 
+/// One subset: two ready addresses from `first` on, one that is not, two ports or (`ports` 1) one.
+pub const fn plain_endpoints(first: u32, ports: u32) -> u32 {
+    let (second, third) = ((first + 1) % 9, (first + 2) % 9);
+    mixed(&[(1, 3), (2, 4), (1, 3), (first, 9), (second, 9), (third, 9), (ports, 3)])
+}
+
 /// Digits with their bases, the first one lowest, as `Variety` takes them off.
 const fn mixed<const N: usize>(digits: &[(u32, u32); N]) -> u32 {
     let (mut sum, mut unit, mut at) = (0, 1, 0);
@@ -71,6 +77,7 @@ pub fn all() -> Vec<(&'static str, Script)> {
     let old = |what| Act::Endpoints(OLD, what);
     let histories = [
         ("rollout", (0..4).map(replace).collect()),
+        ("replaced in place", in_place()),
         ("scale down", (0..4).map(|number| Act::Pod(pod(number), PodAct::Remove)).collect()),
         ("flapping", flapping()),
         ("other ports", vec![service(ServiceAct::Ports(1)), service(ServiceAct::Ports(6))]),
@@ -102,6 +109,12 @@ pub fn all() -> Vec<(&'static str, Script)> {
     number.map(|((name, acts), seed)| (name, scenario(seed, acts))).collect()
 }
 
+/// The same address and node again, under the same name.
+fn in_place() -> Vec<Act> {
+    let again = |number: usize| Act::Pod(pod(number as u16), PodAct::Replace(PLAIN_PODS[number]));
+    (0..4).map(again).collect()
+}
+
 fn flapping() -> Vec<Act> {
     let acts = [PodAct::Unready, PodAct::Ready, PodAct::Terminate, PodAct::Fail, PodAct::Remove];
     acts.into_iter().map(|what| Act::Pod(pod(0), what)).collect()
@@ -120,14 +133,14 @@ fn nodes() -> Vec<Act> {
 fn mirroring(old: impl Fn(EndpointsAct) -> Act) -> Vec<Act> {
     vec![
         Act::Service(OLD, ServiceAct::Create(PLAIN_SERVICE)),
-        old(EndpointsAct::Put(987_654_321)),
+        old(EndpointsAct::Put(plain_endpoints(2, 0))),
         old(EndpointsAct::Annotate(0)),
-        old(EndpointsAct::Put(123_456_789)),
+        old(EndpointsAct::Put(plain_endpoints(3, 1))),
         old(EndpointsAct::SkipMirror),
         old(EndpointsAct::Unmark),
-        old(EndpointsAct::Recreate(192_837_465)),
+        old(EndpointsAct::Recreate(plain_endpoints(0, 0))),
         old(EndpointsAct::Remove),
-        old(EndpointsAct::Put(5_647_382)),
+        old(EndpointsAct::Put(plain_endpoints(5, 2))),
         Act::Service(OLD, ServiceAct::Remove),
     ]
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use endpointd_model::Kind;
 
 use super::Plan;
-use super::scenarios::{PLAIN_SERVICE, WEB, begin, plain_node, plain_pod, pod};
+use super::scenarios::{PLAIN_SERVICE, WEB, begin, plain_endpoints, plain_node, plain_pod, pod};
 use crate::clock::{millis, secs};
 use crate::play::Manner;
 use crate::script::{
@@ -14,7 +14,7 @@ use crate::script::{
 };
 
 pub fn all() -> Vec<Plan> {
-    vec![
+    let mut trials = vec![
         trial("refused for good", refused_for_good()),
         trial("a quota does not hold removals back", quota()),
         trial("many Services go at once", many_go()),
@@ -23,7 +23,10 @@ pub fn all() -> Vec<Plan> {
         trial("throttled", throttled()),
         trial("blind for long", blind()),
         trial("held by a finalizer", finalizer()),
-    ]
+        trial("a namesake before the answer", namesake()),
+    ];
+    trials.extend((0..30).map(|n| trial(&format!("both go, {n} ms apart"), both_go(n))));
+    trials
 }
 
 fn trial(name: &str, steps: Vec<Step>) -> Plan {
@@ -148,4 +151,28 @@ fn finalizer() -> Vec<Step> {
         after(Act::Slice(0, SliceAct::DropFinalizer), secs(5)),
     ]);
     steps
+}
+
+/// What we deleted is there again, as another object, before we hear of the deletion.
+fn namesake() -> Vec<Step> {
+    let mut steps = begin();
+    steps.extend([
+        after(Act::Mishap(Mishap::SlowAnswer(secs(2))), millis(0)),
+        after(Act::Slice(0, SliceAct::AddImpostor(0)), millis(300)),
+        after(Act::Slice(0, SliceAct::AddImpostor(0)), secs(5)),
+    ]);
+    steps
+}
+
+/// The Service, and then the Endpoints that were mirrored for it.
+fn both_go(apart: u64) -> Vec<Step> {
+    let old = Place { namespace: 0, number: 3 };
+    vec![
+        after(Act::Service(old, ServiceAct::Create(PLAIN_SERVICE)), millis(1)),
+        after(Act::Endpoints(old, EndpointsAct::Put(plain_endpoints(2, 0))), secs(2)),
+        after(Act::Check(Check::Mark), millis(0)),
+        after(Act::Service(old, ServiceAct::Remove), millis(apart)),
+        after(Act::Endpoints(old, EndpointsAct::Remove), secs(10)),
+        after(Act::Check(Check::FewRequests(8)), secs(1)),
+    ]
 }

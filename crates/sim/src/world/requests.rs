@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use endpointd_engine::{Input, Ticket};
 use endpointd_model::{
-    Controller, Failure, FailureKind, Found, Key, Lookup, Object, Outcome, Write, names,
+    Controller, Failure, FailureKind, Found, Key, Lookup, Object, Outcome, Uid, Write, names,
 };
 use endpointd_mutants::{Mutant, is_on};
 
@@ -108,6 +108,7 @@ impl World {
         if request.is_given_up {
             return;
         }
+        self.note_deleted(&request, &outcome);
         let input = Input::Outcome(ticket, outcome);
         match (request.trap, request.mishap) {
             (Some(Trap::CrashUnanswered), _) => self.crash(process, life),
@@ -274,6 +275,16 @@ impl World {
         self.schedule(wait, answer_event(process, life, input));
     }
 
+    /// Told to the engine with the answer: this very object is deleted.
+    fn note_deleted(&mut self, request: &Request, outcome: &Outcome) {
+        let process = &mut self.processes[request.process];
+        if let (Write::Delete(target), Outcome::Deleted) = (request.write.as_ref(), outcome)
+            && process.life == request.life
+        {
+            process.deleting.push((request.ticket, target.uid.clone()));
+        }
+    }
+
     pub(super) fn answered(&mut self, process: usize, life: u32, input: Input) {
         let one = &mut self.processes[process];
         if one.life != life {
@@ -287,6 +298,13 @@ impl World {
         };
         if let Some(object) = object {
             one.told.extend(object.meta().resource_version.parse::<u64>());
+        }
+        if let Input::Outcome(ticket, Outcome::Deleted) = &input {
+            let is_this = |(of, _): &(Ticket, Uid)| of == ticket;
+            if let Some(at) = one.deleting.iter().position(is_this) {
+                let (_, uid) = one.deleting.swap_remove(at);
+                one.deleted.insert(uid);
+            }
         }
         if let Input::Outcome(_, Outcome::Throttled { after_secs }) = &input {
             one.throttled_until = self.now + secs(u64::from(*after_secs));
@@ -320,6 +338,7 @@ fn outcome(write: &Write, answer: Answer) -> Outcome {
         Answer::Removed => Outcome::Deleted,
         Answer::NotFound if is_delete => Outcome::Deleted,
         Answer::Conflict | Answer::Exists | Answer::NotFound => Outcome::Behind("409".into()),
+        Answer::Broken => lost(FailureKind::ServerError),
         Answer::NoNamespace | Answer::Terminating => Outcome::Pointless("terminating".into()),
         Answer::Invalid(_) => refused(FailureKind::Invalid),
     }

@@ -65,7 +65,9 @@ impl World {
         let Some((revision, _, news)) = self.api.next_news(kind, seen) else { return };
         let stream = self.processes[process].stream(kind);
         stream.seen = revision;
-        stream.known_since = stream.known_since.max(revision);
+        if !stream.is_deceived {
+            stream.known_since = stream.known_since.max(revision);
+        }
         self.note_told(process, &news);
         self.tell(|| format!("  p{process} sees {}", brief(&news)));
         self.inform(process, Input::News(kind, news));
@@ -221,6 +223,8 @@ impl World {
             }
             WatchFault::OldPicture(back) if state == StreamState::Live => {
                 self.census.fault("old picture");
+                // It may show what we deleted, and there is no way to tell.
+                self.processes[process].deleted.clear();
                 let revision = self.api.revision().saturating_sub(back.into()).max(1);
                 self.begin_picture(process, kind, revision);
             }
@@ -242,7 +246,8 @@ impl World {
         let stream = self.processes[process].stream(kind);
         stream.connection += 1;
         stream.due = None;
-        (stream.seen, stream.known_since) = (revision, revision);
+        // A lie adds nothing to what is known.
+        stream.seen = revision;
         stream.is_deceived = true;
         self.inform(process, Input::News(kind, News::Listing));
         self.inform(process, Input::News(kind, News::Listed(Version::from(revision))));
