@@ -9,7 +9,7 @@ use crate::picture::{Conditions, NO_ZONE, Picture, ServicePicture, SlicePicture}
 
 /// How many endpoints a slice takes unless told otherwise.
 const SLICE_MAX: usize = 100;
-const BAR_WIDTH: usize = 10;
+const BAR_WIDTH: usize = 5;
 /// Slices of one Service shown one by one.
 const SLICES_MAX: usize = 3;
 const TOLD_ROWS: usize = 4;

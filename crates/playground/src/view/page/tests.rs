@@ -57,13 +57,10 @@ fn a_service_is_a_row_of_zones_and_slices() {
     let lines = text(100, 40);
     let row = |start: &str| lines.iter().find(|line| line.starts_with(start)).expect("a row");
     assert_eq!(row("SERVICE"), "SERVICE   KIND         ZONE-A   ZONE-B   SLICES");
-    assert_eq!(
-        row("shop/api"),
-        "shop/api  dual stack   4 +1     ·        █░░░░░░░░░ v4 5  █░░░░░░░░░ v6 5"
-    );
+    assert_eq!(row("shop/api"), "shop/api  dual stack   4 +1     ·        █░░░░ v4 5  █░░░░ v6 5");
     assert_eq!(
         row("shop/web"),
-        "shop/web  plain        ·        0 +3 -2  ██████████ 5 slices, 500 of 500"
+        "shop/web  plain        ·        0 +3 -2  █████ 5 slices, 500 of 500"
     );
     assert_eq!(row("nodes"), "nodes  zone-a 4/4  zone-b 0/4");
     assert_eq!(row("pods"), "pods   20  17 ready  2 not ready  1 terminating");
