@@ -1,7 +1,7 @@
 //! Sorted, shared key-value sets: labels, annotations, selectors.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::Text;
 
@@ -67,8 +67,10 @@ impl Labels {
 }
 
 impl Default for Labels {
+    /// Nearly every object has an empty set somewhere: they share one.
     fn default() -> Self {
-        Self(Arc::from([]))
+        static EMPTY: LazyLock<Labels> = LazyLock::new(|| Labels(Arc::from([])));
+        EMPTY.clone()
     }
 }
 
@@ -76,7 +78,7 @@ impl Default for Labels {
 impl FromIterator<(Text, Text)> for Labels {
     fn from_iter<I: IntoIterator<Item = (Text, Text)>>(pairs: I) -> Self {
         let map: BTreeMap<Text, Text> = pairs.into_iter().collect();
-        Self(map.into_iter().collect())
+        if map.is_empty() { Self::default() } else { Self(map.into_iter().collect()) }
     }
 }
 

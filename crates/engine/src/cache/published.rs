@@ -348,6 +348,8 @@ impl Cache {
         self.share_meta(&mut slice.meta);
         let texts = &mut self.texts;
         for endpoint in &mut slice.endpoints {
+            // Decoders leave room for more.
+            endpoint.addresses.shrink_to_fit();
             share_all(texts, [&mut endpoint.node_name, &mut endpoint.zone]);
             share_all(texts, [&mut endpoint.hostname]);
             if let Some(target) = &mut endpoint.target_ref {
@@ -365,6 +367,8 @@ impl Cache {
         self.share_meta(&mut endpoints.meta);
         let texts = &mut self.texts;
         for subset in &mut endpoints.subsets {
+            subset.addresses.shrink_to_fit();
+            subset.not_ready_addresses.shrink_to_fit();
             let addresses = subset.addresses.iter_mut().chain(&mut subset.not_ready_addresses);
             for address in addresses {
                 share_all(texts, [&mut address.node_name, &mut address.hostname]);
