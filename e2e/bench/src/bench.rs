@@ -21,7 +21,7 @@ pub struct Bench<'a> {
 
 /// How many runs there will be, for the progress bar.
 pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
-    let all = 3 * scale.n_rounds;
+    let all = scale.contenders.len() * scale.n_rounds;
     let of = |scenario: &Scenario| match scenario {
         Scenario::ColdStart => all * scale.cold.len(),
         Scenario::Restart | Scenario::Churn | Scenario::Rollout | Scenario::Idle => all,
@@ -55,6 +55,14 @@ impl<'a> Bench<'a> {
             Scenario::Engine => scenarios::engine::run(self),
         };
         done.with_context(|| format!("{scenario} failed"))
+    }
+
+    /// Who is measured in a round: each begins with another one.
+    pub fn contenders(&self, round: usize) -> Vec<Contender> {
+        let mut all = self.scale.contenders.clone();
+        let n_all = all.len();
+        all.rotate_left(round % n_all);
+        all
     }
 
     /// Tells the progress bar of the next run.

@@ -44,13 +44,6 @@ impl Contender {
             Self::Floor => "floor",
         }
     }
-
-    /// All of them, first another one in each round.
-    pub fn in_round(round: usize) -> Vec<Self> {
-        let mut all = CONTENDERS.to_vec();
-        all.rotate_left(round % CONTENDERS.len());
-        all
-    }
 }
 
 impl fmt::Display for Contender {

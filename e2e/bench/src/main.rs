@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use endpointd_bench::bench::{Bench, n_steps};
+use endpointd_bench::contender::Contender;
 use endpointd_bench::progress::Progress;
 use endpointd_bench::record::Scenario;
 use endpointd_bench::report::Report;
@@ -36,6 +37,9 @@ struct Cli {
     /// How often everything is measured
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
+    /// Only endpointd: to see what a change of ours does
+    #[arg(long)]
+    alone: bool,
     /// Where pictures are written; by default `docs/bench`, and nowhere with --quick
     #[arg(long, value_name = "DIRECTORY")]
     pictures: Option<PathBuf>,
@@ -72,6 +76,9 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(rounds) = cli.rounds {
         scale.n_rounds = usize::from(rounds);
     }
+    if cli.alone {
+        scale.contenders = vec![Contender::Ours];
+    }
     let wanted =
         if cli.scenarios.is_empty() { Scenario::ALL.to_vec() } else { cli.scenarios.clone() };
     if !cli.tiny {
@@ -103,7 +110,7 @@ impl Cli {
     /// Where the pictures go. Numbers of short runs are not worth one, unless somebody asks.
     fn directory(&self) -> Option<PathBuf> {
         let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench");
-        let is_short = self.quick || self.tiny;
+        let is_short = self.quick || self.tiny || self.alone;
         self.pictures.clone().or_else(|| (!is_short).then_some(documents))
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use crate::contender::{CONTENDERS, Contender};
 use crate::load::Layout;
 
 #[derive(Clone, Debug)]
 pub struct Scale {
+    pub contenders: Vec<Contender>,
     pub n_rounds: usize,
     /// Services and pods of a cold start.
     pub cold: Vec<Layout>,
@@ -39,6 +41,7 @@ impl Scale {
     /// What the documented numbers are measured with.
     pub fn full() -> Self {
         Self {
+            contenders: CONTENDERS.to_vec(),
             n_rounds: 3,
             cold: vec![Layout::spread(1000, 20_000), Layout::spread(5000, 50_000)],
             settled: Layout::spread(1000, 20_000),
@@ -63,6 +66,7 @@ impl Scale {
     /// Minutes, not hours: to see that it works, and about where things are.
     pub fn quick() -> Self {
         Self {
+            contenders: CONTENDERS.to_vec(),
             n_rounds: 1,
             cold: vec![Layout::spread(200, 4000)],
             settled: Layout::spread(200, 4000),
@@ -80,6 +84,7 @@ impl Scale {
     /// Seconds: for a test of the bench itself.
     pub fn tiny() -> Self {
         Self {
+            contenders: CONTENDERS.to_vec(),
             n_rounds: 1,
             cold: vec![Layout::spread(5, 50)],
             settled: Layout::spread(5, 50),
