@@ -26,9 +26,10 @@ fn everybody_publishes_a_small_world_and_is_measured() {
         assert!(value("time until complete", who) > 0.0, "{who}");
         assert!(value("CPU until complete", who) > 0.0, "{who}");
         assert!(value("memory, peak", who) >= value("memory, settled", who), "{who}");
-        // A slice and Endpoints for each Service; the peer may try again after a conflict.
+        // A slice and Endpoints for each Service; on a slow machine the API server may still be writing
+        // its own two. The peer may try again after a conflict.
         let n_stored = value("writes", who) - value("writes refused", who);
-        assert_eq!(n_stored, 10.0, "{who}");
+        assert!((10.0..=12.0).contains(&n_stored), "{who}: {n_stored}");
     }
     // Far from what is promised, and further from what chance can do.
     let ratio = row("memory, settled").ratio_to_ours(Contender::Peer).unwrap();
