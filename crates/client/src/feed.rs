@@ -56,6 +56,8 @@ struct Feed {
     position: Option<Text>,
     /// What was last told of trouble that has not passed.
     trouble: Option<FailureKind>,
+    /// The last watch was given up because nothing came.
+    was_silent: bool,
     pause: Pause,
 }
 
@@ -69,7 +71,10 @@ enum Ended {
     Listed,
     /// The server does not stream pictures.
     NotStreamed { reason: String },
-    /// It did not even begin, or it is dead.
+    /// Nothing came, not even a bookmark. It may be dead; or its kind is at rest since the server
+    /// started, and etcd does not tell the server how far it is. Opening it anew tells which.
+    Silent { reason: String },
+    /// It did not even begin, or it failed.
     Failed { failure: Failure, after: Duration },
 }
 
@@ -78,7 +83,8 @@ struct ReceiverGone;
 
 impl Feed {
     fn new(client: Client, sender: mpsc::Sender<(Kind, News)>) -> Self {
-        Self { client, sender, position: None, trouble: None, pause: Pause::default() }
+        let pause = Pause::default();
+        Self { client, sender, position: None, trouble: None, was_silent: false, pause }
     }
 
     async fn run<T: Watched>(mut self) {
@@ -125,6 +131,11 @@ impl Feed {
                 self.client.only_pages();
                 Ok(Duration::ZERO)
             }
+            Ended::Silent { reason } => {
+                tracing::debug!(kind, reason, "the watch is opened anew");
+                self.was_silent = true;
+                Ok(self.pause.jitter())
+            }
             Ended::Failed { failure, after } => {
                 self.lose::<T>(failure).await?;
                 Ok(self.pause.next().max(after))
@@ -148,12 +159,15 @@ impl Feed {
     /// The head of the answer is there: what comes is a picture, or goes on from where we were.
     async fn begin<T: Watched>(&mut self, start: Start<'_>) -> Result<(), ReceiverGone> {
         let had_trouble = self.trouble.take().is_some();
+        let was_silent = std::mem::take(&mut self.was_silent);
         match start {
             Start::Everything => self.tell::<T>(News::Listing).await,
             Start::After(version) if had_trouble => {
                 tracing::info!(kind = T::WATCHED.as_str(), version, "watch resumed");
                 self.tell::<T>(News::Resumed).await
             }
+            // That it could be opened is a sign of life.
+            Start::After(_) if was_silent => self.tell::<T>(News::Resumed).await,
             Start::After(_) => Ok(()),
         }
     }

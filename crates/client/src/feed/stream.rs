@@ -169,8 +169,7 @@ impl Stream {
             Cut::Closed => Ended::Over { lived, reason: "closed".to_owned() },
             Cut::Broken(reason) => Ended::Over { lived, reason },
             Cut::Silent(time) => {
-                let reason = format!("not a byte for {} seconds", time.as_secs());
-                self.failed(FailureKind::Unreachable, &reason)
+                Ended::Silent { reason: format!("not a byte for {} seconds", time.as_secs()) }
             }
         }
     }
