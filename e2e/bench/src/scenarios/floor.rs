@@ -1,7 +1,7 @@
 //! The writes of a cold start without a controller: as fast as the server takes them, from a client
 //! that knows them already. A controller must also read everything first, so that is timed as well.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use endpointd_client::{Client, ConnectOptions};
@@ -15,11 +15,11 @@ use crate::load::{Layout, for_each, number_of_service};
 use crate::published::Wanted;
 use crate::record::{Measure, Record, Scenario};
 use crate::scenarios::cold_start::{self, TIME};
-use crate::stage::Settled;
+use crate::stage::{Settled, Stage, WHOLE_MAX};
 
 const SCENARIO: Scenario = Scenario::Floor;
-/// More at once only wait in the server.
-const WRITES_AT_ONCE: usize = 64;
+/// How many writes are under way at once: the better one counts.
+const WRITES_AT_ONCE: [usize; 2] = [16, 64];
 const NEWS_MAX: usize = 4096;
 
 /// Needs the times of a cold start to compare with, and measures them if nobody has.
@@ -50,22 +50,36 @@ fn write_all(bench: &mut Bench<'_>, layout: Layout) -> Result<Vec<Measure>> {
     drop(stage);
 
     let world = bench.worlds.get(layout, Settled::No)?;
-    let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
-    let (read, written) = bench.runtime.block_on(async {
-        let client = connect(&stage.cluster).await?;
-        let began = Instant::now();
-        read_everything(&client, &Kind::ALL, |_| ()).await?;
-        let read = began.elapsed();
-        let began = Instant::now();
-        send_all(&client, writes).await?;
-        let whole = stage.actors.observer.wait_until_whole(crate::stage::WHOLE_MAX).await?;
-        anyhow::Ok((read, whole - began))
-    })?;
+    let (mut reads, mut written) = (Vec::new(), Vec::new());
+    for n_at_once in WRITES_AT_ONCE {
+        let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
+        let times = bench.runtime.block_on(read_and_write(&stage, writes.clone(), n_at_once))?;
+        reads.push(times.0);
+        written.push(times.1);
+    }
+    let best = |times: Vec<Duration>| times.into_iter().min().unwrap_or_default();
+    let (read, written) = (best(reads), best(written));
     Ok(vec![
         Measure::seconds(TIME, read + written),
         Measure::seconds("of that, reading", read),
         Measure::seconds("of that, writing", written),
     ])
+}
+
+/// How long it takes to read everything, and then until all writes are seen.
+async fn read_and_write(
+    stage: &Stage,
+    writes: Vec<Write>,
+    n_at_once: usize,
+) -> Result<(Duration, Duration)> {
+    let client = connect(&stage.cluster).await?;
+    let began = Instant::now();
+    read_everything(&client, &Kind::ALL, |_| ()).await?;
+    let read = began.elapsed();
+    let began = Instant::now();
+    send_all(&client, writes, n_at_once).await?;
+    let whole = stage.actors.observer.wait_until_whole(WHOLE_MAX).await?;
+    Ok((read, whole - began))
 }
 
 async fn connect(cluster: &Cluster) -> Result<Client> {
@@ -141,7 +155,7 @@ async fn read_everything(
     Ok(())
 }
 
-async fn send_all(client: &Client, writes: Vec<Write>) -> Result<()> {
+async fn send_all(client: &Client, writes: Vec<Write>, n_at_once: usize) -> Result<()> {
     let (client, writes) = (client.clone(), std::sync::Arc::new(writes));
     let n = writes.len();
     let send = move |number: usize| {
@@ -153,5 +167,5 @@ async fn send_all(client: &Client, writes: Vec<Write>) -> Result<()> {
             }
         }
     };
-    for_each((n, WRITES_AT_ONCE), |_| (), send).await
+    for_each((n, n_at_once), |_| (), send).await
 }
