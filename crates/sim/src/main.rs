@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             eprintln!("{}", error.to_string().lines().next().unwrap_or("error: bad flags"));
-            eprintln!("hint: `cargo xtask sim -- --help` lists the flags");
+            eprintln!("hint: `cargo xtask sim --help` lists the flags");
             return ExitCode::from(2);
         }
     };

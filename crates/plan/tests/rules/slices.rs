@@ -408,16 +408,20 @@ fn a_recycled_slice_keeps_its_finalizers() {
     assert_eq!(object.meta().finalizers, ["example.com/hold".into()]);
 }
 
-#[test]
-fn a_node_not_seen_yet_takes_nothing_out_and_lets_nothing_new_in() {
-    let scene = web(1).settle().then("pod web-2 10.0.0.2 ready on=n1");
+fn plan_without_nodes_seen(scene: &Scene) -> endpointd_plan::Plan {
     let index = scene.world.index();
     let key = endpointd_model::Key::new("ns", "web");
     let mut snapshot = index.slice_snapshot(&key, &scene.memory);
     for pod in &mut snapshot.pods {
         pod.node = endpointd_plan::NodeState::Unknown;
     }
-    let plan = endpointd_plan::slices(&snapshot, &scene.settings);
+    endpointd_plan::slices(&snapshot, &scene.settings)
+}
+
+#[test]
+fn a_node_not_seen_yet_takes_nothing_out_and_lets_nothing_new_in() {
+    let scene = web(1).settle().then("pod web-2 10.0.0.2 ready on=n1");
+    let plan = plan_without_nodes_seen(&scene);
     expect![[r#"
         Warning FailedToUpdateEndpointSlices: Error updating Endpoint Slices for Service ns/web: skipping Pod web-2 for Service ns/web: Node n1 Not Found
         left out web-2: NodeNotFound
@@ -431,12 +435,6 @@ fn a_new_pod_under_the_name_of_a_published_one_waits_for_its_node() {
             pod.uid = "another".into();
         }
     });
-    let index = scene.world.index();
-    let key = endpointd_model::Key::new("ns", "web");
-    let mut snapshot = index.slice_snapshot(&key, &scene.memory);
-    for pod in &mut snapshot.pods {
-        pod.node = endpointd_plan::NodeState::Unknown;
-    }
-    let plan = endpointd_plan::slices(&snapshot, &scene.settings);
+    let plan = plan_without_nodes_seen(&scene);
     assert_eq!(plan.left_out.len(), 1, "{plan}");
 }

@@ -9,7 +9,7 @@ fn about() -> About {
         seed: 1,
         url: "http://127.0.0.1:4000".to_owned(),
         pages: None,
-        kubeconfig: "/tmp/k".to_owned(),
+        kubeconfig: "here/k".to_owned(),
         has_workload: true,
     }
 }
@@ -65,7 +65,7 @@ fn a_service_is_a_row_of_zones_and_slices() {
     assert_eq!(row("nodes"), "nodes  zone-a 4/4  zone-b 0/4");
     assert_eq!(row("pods"), "pods   20  17 ready  2 not ready  1 terminating");
     assert!(row(" 1:00").contains("rollout of web to v2"));
-    assert!(lines.iter().any(|line| line.contains("export KUBECONFIG=/tmp/k")));
+    assert!(lines.iter().any(|line| line.contains("export KUBECONFIG=here/k")));
 }
 
 #[test]
