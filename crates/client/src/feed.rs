@@ -71,8 +71,8 @@ enum Ended {
     Listed,
     /// The server does not stream pictures.
     NotStreamed { reason: String },
-    /// Nothing came, not even a bookmark. It may be dead; or its kind is at rest since the server
-    /// started, and etcd does not tell the server how far it is. Opening it anew tells which.
+    /// Nothing came, not even a bookmark. It may be dead, or its kind at rest: some servers send
+    /// no bookmarks then. Opening it anew tells which.
     Silent { reason: String },
     /// It did not even begin, or it failed.
     Failed { failure: Failure, after: Duration },
