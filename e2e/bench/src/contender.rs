@@ -11,15 +11,19 @@ use endpointd_histories::{Daemon, DaemonFlags};
 use crate::process::Usage;
 use crate::stage::Stage;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
 pub enum Contender {
     /// kube-controller-manager as it comes.
+    #[value(name = "kcm")]
     Peer,
     /// The same with its client's limits out of the way, and as many syncs at once as it takes.
+    #[value(name = "kcm-raised")]
     PeerRaised,
     /// endpointd as it comes.
+    #[value(name = "endpointd")]
     Ours,
     /// No controller at all: the writes alone.
+    #[value(skip)]
     Floor,
 }
 

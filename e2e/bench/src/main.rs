@@ -37,9 +37,9 @@ struct Cli {
     /// How often everything is measured
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
-    /// Only endpointd: to see what a change of ours does
-    #[arg(long)]
-    alone: bool,
+    /// Only these: to see what a change of ours does, or to leave out the slowest
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHO")]
+    only: Vec<Contender>,
     /// Where pictures are written; by default `docs/bench`, and nowhere with --quick
     #[arg(long, value_name = "DIRECTORY")]
     pictures: Option<PathBuf>,
@@ -76,8 +76,8 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(rounds) = cli.rounds {
         scale.n_rounds = usize::from(rounds);
     }
-    if cli.alone {
-        scale.contenders = vec![Contender::Ours];
+    if !cli.only.is_empty() {
+        scale.contenders.retain(|who| cli.only.contains(who));
     }
     let wanted =
         if cli.scenarios.is_empty() { Scenario::ALL.to_vec() } else { cli.scenarios.clone() };
@@ -110,7 +110,7 @@ impl Cli {
     /// Where the pictures go. Numbers of short runs are not worth one, unless somebody asks.
     fn directory(&self) -> Option<PathBuf> {
         let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench");
-        let is_short = self.quick || self.tiny || self.alone;
+        let is_short = self.quick || self.tiny || !self.only.is_empty();
         self.pictures.clone().or_else(|| (!is_short).then_some(documents))
     }
 }
