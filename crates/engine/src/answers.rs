@@ -12,6 +12,7 @@ use crate::cache::{Marks, Origin, Picture};
 use crate::engine::{Engine, LIVE_RETRY};
 use crate::flights::{Echo, Errand, Findings, Flight, Glimpse, Owner, Verb, WriteErrand};
 use crate::queue::Priority;
+use crate::rest::Rest;
 use crate::{Effect, Moment, SyncEnd, Ticket, backoff};
 
 /// How long until a node that could not be read is looked for again.
@@ -134,6 +135,10 @@ impl Engine {
         let batch_period = lane.settings.batch_period;
         let state = lane.keys.entry(owner.1.clone()).or_default();
         let has_read_only = synced.is_none();
+        if synced.as_ref().is_some_and(|synced| synced.has_writes()) {
+            state.rest = Rest::after(planned, now);
+        }
+        let rest = state.rest;
         let due = match &end {
             SyncEnd::Failed(failure) => {
                 let trouble = state.trouble();
@@ -162,12 +167,14 @@ impl Engine {
         };
         // First what came in meanwhile: it has waited longer.
         if let Some((priority, since)) = again {
-            let wait = match (&end, priority) {
-                (SyncEnd::Failed(_), Priority::Live | Priority::Background) => LIVE_RETRY,
-                (SyncEnd::Failed(_), Priority::Removal) => Duration::ZERO,
-                (_, Priority::Removal | Priority::Live | Priority::Background) => batch_period,
+            let due = match (&end, priority) {
+                (SyncEnd::Failed(_), Priority::Live | Priority::Background) => now + LIVE_RETRY,
+                (SyncEnd::Failed(_), Priority::Removal) => now,
+                (_, Priority::Removal | Priority::Live | Priority::Background) => {
+                    (now + batch_period).max(rest.until(priority))
+                }
             };
-            lane.queue.mark(&owner.1, priority, now + wait, since);
+            lane.queue.mark(&owner.1, priority, due, since);
         }
         if let Some(due) = due {
             lane.queue.mark(&owner.1, priority, due, now);
@@ -185,8 +192,7 @@ impl Engine {
         now: Moment,
     ) {
         let Some(mut synced) = synced else { return };
-        let has_written = synced.n_creates + synced.n_updates + synced.n_deletes > 0;
-        synced.end = if has_written || end != SyncEnd::Written { end } else { SyncEnd::Unchanged };
+        synced.end = if synced.has_writes() || end != SyncEnd::Written { end } else { SyncEnd::Unchanged };
         synced.took = now.since(planned);
         self.effects.push_back(Effect::Synced(synced));
     }

@@ -186,11 +186,15 @@ impl Engine {
         }
         for Mark { controller, key, priority } in marks.0 {
             let Some(lane) = self.lane_mut(controller) else { continue };
-            let failed = lane.keys.get(&key).is_some_and(|state| state.is_backing_off());
+            let state = lane.keys.get(&key);
+            let failed = state.is_some_and(|state| state.is_backing_off());
+            let rest = state.map(|state| state.rest).unwrap_or_default();
             let due = match priority {
                 Priority::Removal if failed => now,
                 Priority::Live if failed => now + LIVE_RETRY,
-                Priority::Removal | Priority::Live => now + lane.settings.batch_period,
+                Priority::Removal | Priority::Live => {
+                    (now + lane.settings.batch_period).max(rest.until(priority))
+                }
                 Priority::Background => now,
             };
             lane.queue.mark(&key, priority, due, now);

@@ -70,6 +70,12 @@ pub struct Synced {
     pub hints: HintsKind,
 }
 
+impl Synced {
+    pub fn has_writes(&self) -> bool {
+        self.n_creates + self.n_updates + self.n_deletes > 0
+    }
+}
+
 /// How a sync ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SyncEnd {

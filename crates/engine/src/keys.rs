@@ -6,6 +6,8 @@ use endpointd_model::{Failure, Key, Lookup, Text};
 use endpointd_plan::{Counts, LeftOut, Memory, Reason};
 use hashbrown::HashMap;
 
+use crate::rest::Rest;
+
 /// Names of foreign slices remembered per key; more than one is already strange.
 const IN_THE_WAY_MAX: usize = 16;
 
@@ -14,6 +16,7 @@ pub type Keys = HashMap<Key, KeyState>;
 #[derive(Debug, Default)]
 pub struct KeyState {
     pub memory: Memory,
+    pub rest: Rest,
     pub n_desired: u32,
     pub n_slices: u32,
     pub n_slices_desired: u32,

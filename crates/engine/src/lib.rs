@@ -21,6 +21,7 @@ mod flights;
 mod keys;
 mod pool;
 mod queue;
+mod rest;
 mod stream;
 
 pub use engine::{Engine, WRITES_MAX};

@@ -94,7 +94,8 @@ impl<'a> Worlds<'a> {
         let api = cluster.fast_api()?;
         // Lists from memory are answered when the server has everything there: it is warm then.
         for kind in ["api/v1/pods", "api/v1/services", "api/v1/nodes"] {
-            api.text(&format!("/{kind}?limit=1&resourceVersion=0"))?;
+            // No object has this name: such a list has no limit, and all pods are a lot to read.
+            api.text(&format!("/{kind}?fieldSelector=metadata.name%3D-&resourceVersion=0"))?;
         }
         let (sender, observer) = self.runtime.block_on(async {
             let sender = Sender::connect(&cluster.kubeconfig()).await?;

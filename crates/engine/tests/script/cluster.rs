@@ -27,6 +27,8 @@ pub struct Cluster {
     pub refuse: Option<fn(&Write) -> bool>,
     /// Answers come only after everything the watches have to tell.
     pub is_slow: bool,
+    /// Time that passes before a write is answered.
+    pub write_takes: Duration,
     late: VecDeque<Input>,
     /// Live reads fail.
     pub is_blind: bool,
@@ -64,6 +66,7 @@ impl Cluster {
             mishaps: VecDeque::new(),
             refuse: None,
             is_slow: false,
+            write_takes: Duration::ZERO,
             late: VecDeque::new(),
             is_blind: false,
             sent: Vec::new(),
@@ -312,6 +315,7 @@ impl Cluster {
             Mishap::Terminating => Outcome::Pointless("namespace is being terminated".into()),
         };
         let answer = Input::Outcome(ticket, outcome);
+        self.now = self.now + self.write_takes;
         if self.is_slow { self.late.push_back(answer) } else { self.tell(answer) }
     }
 

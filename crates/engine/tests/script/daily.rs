@@ -133,6 +133,29 @@ fn changes_are_collected_for_the_batch_period() {
 }
 
 #[test]
+fn changes_that_come_in_a_stream_are_collected() {
+    const MILLI: Duration = Duration::from_millis(1);
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.write_takes = 10 * MILLI;
+    for n in 2..52 {
+        cluster.put_pod(pod(&format!("web-{n}")));
+        cluster.pass(MILLI);
+    }
+    // Two controllers, which write and rest: 50 changes are some 10 writes, not 100.
+    assert!((4..=16).contains(&cluster.sent.len()), "{} writes", cluster.sent.len());
+    cluster.pass(250 * MILLI);
+    assert_eq!(endpoints(&cluster, "web").len(), 52);
+
+    cluster.forget_log();
+    cluster.put_pod(pod("web-60"));
+    cluster.pass(MILLI);
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.pass(20 * MILLI);
+    let is_out = endpoints(&cluster, "web").iter().any(|one| one.ends_with("unready"));
+    assert!(is_out, "a removal waits no longer than the write before it took");
+}
+
+#[test]
 fn hand_written_endpoints_are_mirrored_and_follow_their_service() {
     let mut cluster = settled(&[]);
     let manual = endpointd_model::Service { selector: Default::default(), ..service("db") };
