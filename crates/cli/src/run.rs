@@ -19,7 +19,7 @@ pub fn run(flags: &Flags) -> Result<(), Refusal> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     start_log(flags.log_format, flags.log_level);
-    shell::workers()?.block_on(async {
+    shell::one_thread()?.block_on(async {
         let stopped = shell::stop_signal()?;
         endpointd_runtime::run(options, |_| (), stopped).await.map_err(refusal)
     })

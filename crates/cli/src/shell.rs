@@ -5,15 +5,22 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::refusal::Refusal;
 
-/// One core decodes and plans, the other carries requests; more would cost memory.
+/// One for an API server, one for its clients.
 const WORKERS: usize = 2;
 
 pub fn workers() -> Result<Runtime, Refusal> {
-    Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .enable_all()
-        .build()
-        .map_err(|reason| Refusal::new(reason.to_string(), "are there threads left?"))
+    build(Builder::new_multi_thread().worker_threads(WORKERS))
+}
+
+/// For the controllers alone. A change wakes us some ten times, each time for microseconds: handing
+/// it from thread to thread costs more than it saves.
+pub fn one_thread() -> Result<Runtime, Refusal> {
+    build(&mut Builder::new_current_thread())
+}
+
+fn build(builder: &mut Builder) -> Result<Runtime, Refusal> {
+    let built = builder.enable_all().build();
+    built.map_err(|reason| Refusal::new(reason.to_string(), "are there threads left?"))
 }
 
 /// The first signal asks to stop; a second one does not wait.

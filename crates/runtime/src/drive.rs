@@ -21,9 +21,9 @@ const REPORT_BUSY: Duration = Duration::from_secs(1);
 const REPORT_IDLE: Duration = Duration::from_secs(10);
 /// What is in flight at the end gets this long.
 const FINISH_MAX: Duration = Duration::from_secs(10);
-/// Effects carried out before looking at what has arrived meanwhile: a long start-up must not make
-/// a fresh change wait.
-const EFFECTS_MAX: usize = 256;
+/// Effects carried out before requests are sent and what has arrived meanwhile is looked at: a long
+/// start-up must not make a fresh change wait.
+const EFFECTS_MAX: usize = 32;
 
 pub struct Drive {
     pub engine: Engine,

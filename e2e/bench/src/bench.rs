@@ -72,7 +72,11 @@ impl<'a> Bench<'a> {
             .step(&format!("{scenario}, {case}, round {} of {n_rounds}: {who}", round + 1));
     }
 
+    /// Of a run of minutes, what it found can be read at once.
     pub fn keep(&mut self, scenario: Scenario, case: &str, who: Contender, measures: Vec<Measure>) {
+        let found = |one: &Measure| format!("{} {}", one.name, one.unit.show(one.value));
+        let found: Vec<String> = measures.iter().map(found).collect();
+        self.progress.note(&format!("{scenario}, {case}, {who}: {}", found.join("; ")));
         self.records.push(Record { scenario, case: case.to_owned(), who, measures });
     }
 }

@@ -88,18 +88,20 @@ fn run(cli: &Cli) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let progress = Progress::new(n_steps(&scale, &wanted));
     let mut bench = Bench::new(&scale, &binaries, &runtime, &progress);
+    let (command, directory) = (command(), cli.directory());
     for scenario in &wanted {
         bench.run(*scenario)?;
-    }
-    progress.end();
-    let command = command();
-    let report = Report { records: &bench.records, scale: &scale, command: &command };
-    println!("{}", report.text());
-    if let Some(directory) = cli.directory() {
-        for path in report.write(&directory)? {
-            eprintln!("written: {}", path.display());
+        // Now, and not at the end of hours that may not come.
+        if let Some(directory) = &directory {
+            let report = Report { records: &bench.records, scale: &scale, command: &command };
+            for path in report.write(*scenario, directory)? {
+                progress.note(&format!("written: {}", path.display()));
+            }
         }
     }
+    progress.end();
+    let report = Report { records: &bench.records, scale: &scale, command: &command };
+    println!("{}", report.text());
     if cli.json {
         println!("{}", report.json());
     }

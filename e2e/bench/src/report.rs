@@ -47,29 +47,27 @@ impl Report<'_> {
         })
     }
 
-    /// For each scenario a picture and the text it belongs to. Says what was written.
-    pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>> {
+    /// Of one scenario a picture, and the text it belongs to. Says what was written.
+    pub fn write(&self, scenario: Scenario, directory: &Path) -> Result<Vec<PathBuf>> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create `{}`", directory.display()))?;
         let caption = machine::caption(self.command, self.scale);
         let origin = machine::describe(self.command, self.scale);
+        let (Some(svg), Some(table)) =
+            (picture(self.records, scenario, &caption), table(self.records, scenario))
+        else {
+            return Ok(Vec::new());
+        };
+        let of_scenario: Vec<Record> =
+            self.records.iter().filter(|one| one.scenario == scenario).cloned().collect();
+        let targets = show(&targets(&of_scenario));
+        let text = format!("{origin}\n{table}\n\n{targets}");
         let mut written = Vec::new();
-        for scenario in Scenario::ALL {
-            let (Some(svg), Some(table)) =
-                (picture(self.records, scenario, &caption), table(self.records, scenario))
-            else {
-                continue;
-            };
-            let of_scenario: Vec<Record> =
-                self.records.iter().filter(|one| one.scenario == scenario).cloned().collect();
-            let targets = show(&targets(&of_scenario));
-            let text = format!("{origin}\n{table}\n\n{targets}");
-            for (ending, content) in [("svg", svg), ("txt", text)] {
-                let path = directory.join(format!("{scenario}.{ending}"));
-                fs::write(&path, content)
-                    .with_context(|| format!("cannot write `{}`", path.display()))?;
-                written.push(path);
-            }
+        for (ending, content) in [("svg", svg), ("txt", text)] {
+            let path = directory.join(format!("{scenario}.{ending}"));
+            fs::write(&path, content)
+                .with_context(|| format!("cannot write `{}`", path.display()))?;
+            written.push(path);
         }
         Ok(written)
     }
@@ -93,7 +91,7 @@ mod tests {
         let report =
             Report { records: &records, scale: &Scale::tiny(), command: "cargo xtask bench idle" };
         let directory = std::env::temp_dir().join(format!("bench-report-{}", std::process::id()));
-        let written = report.write(&directory).unwrap();
+        let written = report.write(Scenario::Idle, &directory).unwrap();
         let names: Vec<_> = written.iter().filter_map(|path| path.file_name()).collect();
         assert_eq!(names, ["idle.svg", "idle.txt"]);
         let text = fs::read_to_string(&written[1]).unwrap();
