@@ -192,7 +192,8 @@ impl Engine {
         now: Moment,
     ) {
         let Some(mut synced) = synced else { return };
-        synced.end = if synced.has_writes() || end != SyncEnd::Written { end } else { SyncEnd::Unchanged };
+        synced.end =
+            if synced.has_writes() || end != SyncEnd::Written { end } else { SyncEnd::Unchanged };
         synced.took = now.since(planned);
         self.effects.push_back(Effect::Synced(synced));
     }
