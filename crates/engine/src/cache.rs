@@ -4,6 +4,7 @@
 mod gather;
 mod matching;
 mod nodes;
+mod packed;
 mod pods;
 mod published;
 mod services;

@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use endpointd_model::{Labels, NamedPort, Text};
-use hashbrown::HashSet;
+use hashbrown::{Equivalent, HashSet};
 
 /// A value behind a shared pointer that can tell whether it is the last of its kind.
 pub trait Pooled: Clone + Eq + Hash {
@@ -58,6 +58,11 @@ impl<T: Pooled> Pool<T> {
         }
         self.values.insert(value.clone());
         value.clone()
+    }
+
+    /// The pooled twin of a value that is spelled out, if there is one.
+    pub fn find<Q: Hash + Equivalent<T> + ?Sized>(&self, value: &Q) -> Option<&T> {
+        self.values.get(value)
     }
 
     pub fn len(&self) -> usize {

@@ -157,7 +157,7 @@ impl Engine {
     /// The writes that publish elsewhere what this delete takes away.
     fn tickets_that_keep(&self, delete: &Write, sent: &[(Ticket, Vec<Text>)]) -> Vec<Ticket> {
         let doomed = (delete.resource() == Resource::Slices)
-            .then(|| self.cache.slice(&delete.key()))
+            .then(|| self.cache.slice(&delete.key().namespace, &delete.key().name))
             .flatten();
         let Some(doomed) = doomed else { return Vec::new() };
         let doomed: BTreeSet<&Text> =
@@ -233,7 +233,9 @@ impl Engine {
         let (controller, key) = owner;
         let uid = match notice.regarding {
             Regarding::Service => self.cache.service(key).map(|service| service.uid.clone()),
-            Regarding::Endpoints => self.cache.endpoints(key).map(|one| one.meta.uid.clone()),
+            Regarding::Endpoints => {
+                self.cache.object(Resource::Endpoints, key).map(|known| known.uid)
+            }
         };
         let uid: Uid = uid.unwrap_or_default();
         let (controller, key) = (*controller, key.clone());

@@ -39,7 +39,7 @@ pub use service::{
     ClusterIp, Selection, Service, ServicePort, TargetPort, TopologyMode, TrafficDistribution,
 };
 pub use slice::{AddressType, Conditions, Endpoint, EndpointSlice, Hints};
-pub use uid::Uid;
+pub use uid::{Uid, UidForm};
 pub use version::Version;
 pub use write::{Object, Resource, Target, Write};
 

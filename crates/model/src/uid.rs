@@ -17,11 +17,25 @@ enum Repr {
     Other(Text),
 }
 
+/// How a uid is kept, for those who keep it in yet another way.
+#[derive(Clone, Copy, Debug)]
+pub enum UidForm<'a> {
+    Uuid(&'a [u8; 16]),
+    Other(&'a Text),
+}
+
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 
 impl Uid {
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Other(text) if text.is_empty())
+    }
+
+    pub fn form(&self) -> UidForm<'_> {
+        match &self.0 {
+            Repr::Uuid(bytes) => UidForm::Uuid(bytes),
+            Repr::Other(text) => UidForm::Other(text),
+        }
     }
 
     /// Calls `with` on the text without keeping it on the heap.
@@ -39,6 +53,12 @@ impl Uid {
 impl From<&str> for Uid {
     fn from(text: &str) -> Self {
         Self(parse_uuid(text).map_or_else(|| Repr::Other(text.into()), Repr::Uuid))
+    }
+}
+
+impl From<[u8; 16]> for Uid {
+    fn from(uuid: [u8; 16]) -> Self {
+        Self(Repr::Uuid(uuid))
     }
 }
 

@@ -7,11 +7,11 @@ use endpointd_plan::{
 
 use super::{Cache, Namespace};
 
-/// For the endpointslice controller. Pods are unpacked for the time of one plan.
+/// For the endpointslice controller. Pods and slices are unpacked for the time of one plan.
 pub struct SliceView<'a> {
     service: Option<&'a Service>,
     pods: Vec<(Pod, NodeState<'a>)>,
-    slices: Vec<&'a EndpointSlice>,
+    slices: Vec<EndpointSlice>,
     topology: &'a Topology,
 }
 
@@ -19,15 +19,15 @@ pub struct SliceView<'a> {
 pub struct EndpointsView<'a> {
     service: Option<&'a Service>,
     pods: Vec<Pod>,
-    endpoints: Option<&'a Endpoints>,
+    endpoints: Option<Endpoints>,
 }
 
 /// For the mirroring controller.
 pub struct MirrorView<'a> {
     key: &'a Key,
     service: Option<&'a Service>,
-    endpoints: Option<&'a Endpoints>,
-    slices: Vec<&'a EndpointSlice>,
+    endpoints: Option<Endpoints>,
+    slices: Vec<EndpointSlice>,
 }
 
 impl Cache {
@@ -44,7 +44,7 @@ impl Cache {
         SliceView {
             service: self.service(key),
             pods: pods.collect(),
-            slices: slices_near(namespace, key, in_the_way),
+            slices: self.slices_near(key, in_the_way),
             topology: self.topology(),
         }
     }
@@ -62,12 +62,11 @@ impl Cache {
     }
 
     pub fn mirror_view<'a>(&'a self, key: &'a Key, in_the_way: &[Text]) -> MirrorView<'a> {
-        let namespace = self.namespace(&key.namespace);
         MirrorView {
             key,
             service: self.service(key),
             endpoints: self.endpoints(key),
-            slices: slices_near(namespace, key, in_the_way),
+            slices: self.slices_near(key, in_the_way),
         }
     }
 
@@ -77,19 +76,13 @@ impl Cache {
         let node_name = record.node.map(|node| self.nodes.name(node.node));
         record.unpack(&namespace.name, labels, node_name)
     }
-}
 
-fn slices_near<'a>(
-    namespace: Option<&'a Namespace>,
-    key: &Key,
-    in_the_way: &[Text],
-) -> Vec<&'a EndpointSlice> {
-    let Some(namespace) = namespace else { return Vec::new() };
-    let own: Vec<&EndpointSlice> = namespace.published.slices_of(&key.name).collect();
-    let others = in_the_way.iter().filter_map(|name| namespace.published.slice(name));
-    let is_other = |slice: &&EndpointSlice| own.iter().all(|own| own.meta.name != slice.meta.name);
-    let others: Vec<&EndpointSlice> = others.filter(is_other).collect();
-    own.into_iter().chain(others).collect()
+    fn slices_near(&self, key: &Key, in_the_way: &[Text]) -> Vec<EndpointSlice> {
+        let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
+        let own = namespace.published.slices_of(&key.name);
+        let others = in_the_way.iter().filter(|name| !own.contains(name));
+        own.iter().chain(others).filter_map(|name| self.slice(&key.namespace, name)).collect()
+    }
 }
 
 impl SliceView<'_> {
@@ -99,7 +92,7 @@ impl SliceView<'_> {
             service: self.service,
             pods: pods.collect(),
             topology: self.topology,
-            slices: self.slices.clone(),
+            slices: self.slices.iter().collect(),
             memory,
         }
     }
@@ -119,7 +112,7 @@ impl EndpointsView<'_> {
         EndpointsSnapshot {
             service: self.service,
             pods: self.pods.iter().collect(),
-            endpoints: self.endpoints,
+            endpoints: self.endpoints.as_ref(),
             memory,
         }
     }
@@ -130,7 +123,7 @@ impl EndpointsView<'_> {
 
     /// A leader election lock.
     pub fn is_lock(&self) -> bool {
-        self.endpoints.is_some_and(|one| one.meta.annotations.contains_key(names::LEADER))
+        self.endpoints.as_ref().is_some_and(|one| one.meta.annotations.contains_key(names::LEADER))
     }
 }
 
@@ -138,9 +131,9 @@ impl MirrorView<'_> {
     pub fn snapshot(&self) -> MirrorSnapshot<'_> {
         MirrorSnapshot {
             key: self.key.clone(),
-            endpoints: self.endpoints,
+            endpoints: self.endpoints.as_ref(),
             service: self.service,
-            slices: self.slices.clone(),
+            slices: self.slices.iter().collect(),
         }
     }
 

@@ -1,23 +1,46 @@
 //! What is published: Endpoints and slices as the API server has them, as far as we know.
 
 use endpointd_model::{
-    Controller, Endpoint, EndpointAddress, EndpointSlice, Endpoints, Key, Meta, Object, ObjectRef,
-    Resource, Service, Text, Uid, Version, names,
+    Controller, EndpointSlice, Endpoints, Key, Labels, Meta, Object, Resource, Service, Text, Uid,
+    Version, names,
 };
 use endpointd_mutants::{Mutant, is_on};
 use hashbrown::HashMap;
 
-use super::{Cache, Known, Marks, Picture, is_replay, later_picture};
+use super::packed::{Identity, Packed};
+use super::{Cache, Known, Marks, Namespace, Picture, is_replay, later_picture};
 use crate::pool::Pool;
 use crate::queue::Priority;
 
 /// The published objects of one namespace.
 #[derive(Debug, Default)]
 pub struct Published {
-    endpoints: HashMap<Text, Known<Endpoints>>,
-    slices: HashMap<Text, Known<EndpointSlice>>,
+    endpoints: HashMap<Text, Known<KeptEndpoints>>,
+    slices: HashMap<Text, Known<KeptSlice>>,
     /// Names of slices by the Service they say they belong to.
     slices_by_service: HashMap<Text, Vec<Text>>,
+}
+
+/// A slice, and what is asked of it more often than it is planned with.
+#[derive(Debug)]
+struct KeptSlice {
+    uid: Uid,
+    packed: Packed,
+    /// The Service it says it belongs to.
+    service: Option<Text>,
+    /// Which of our controllers manages it.
+    controller: Option<Controller>,
+}
+
+/// Endpoints likewise.
+#[derive(Debug)]
+struct KeptEndpoints {
+    uid: Uid,
+    packed: Packed,
+    /// Written by our controller, and no lock.
+    is_ours: bool,
+    /// For the election of a leader.
+    is_lock: bool,
 }
 
 /// Where a copy of an object comes from.
@@ -38,25 +61,21 @@ impl Published {
         self.endpoints.is_empty() && self.slices.is_empty()
     }
 
-    pub fn endpoints(&self, name: &str) -> Option<&Endpoints> {
-        self.endpoints.get(name).map(|known| &known.object)
+    pub fn has_lock(&self, name: &str) -> bool {
+        self.endpoints.get(name).is_some_and(|known| known.object.is_lock)
     }
 
-    fn is_our_endpoints(&self, name: &str) -> bool {
-        self.endpoints(name).is_some_and(|one| {
-            one.meta.labels.has(names::ENDPOINTS_MANAGED_BY, names::MANAGED_BY_ENDPOINTS)
-                && !one.meta.annotations.contains_key(names::LEADER)
-        })
+    pub fn has_endpoints(&self, name: &str) -> bool {
+        self.endpoints.contains_key(name)
     }
 
-    pub fn slice(&self, name: &str) -> Option<&EndpointSlice> {
-        self.slices.get(name).map(|known| &known.object)
+    fn has_our_endpoints(&self, name: &str) -> bool {
+        self.endpoints.get(name).is_some_and(|known| known.object.is_ours)
     }
 
-    /// The slices that carry the name of a Service, in no particular order.
-    pub fn slices_of(&self, service: &str) -> impl Iterator<Item = &EndpointSlice> {
-        let names = self.slices_by_service.get(service).into_iter().flatten();
-        names.filter_map(|name| self.slice(name))
+    /// The names of the slices that carry the name of a Service, in no particular order.
+    pub fn slices_of(&self, service: &str) -> &[Text] {
+        self.slices_by_service.get(service).map_or(&[], Vec::as_slice)
     }
 
     /// Names that something is published under.
@@ -67,50 +86,73 @@ impl Published {
     }
 
     pub fn bytes(&self) -> usize {
-        let slices: usize = self.slices.values().map(|one| one.object.endpoints.len()).sum();
-        let subsets = self.endpoints.values().flat_map(|one| &one.object.subsets);
-        let addresses: usize =
-            subsets.map(|one| one.addresses.len() + one.not_ready_addresses.len()).sum();
-        self.slices.len() * size_of::<Known<EndpointSlice>>()
-            + slices * size_of::<Endpoint>()
-            + self.endpoints.len() * size_of::<Known<Endpoints>>()
-            + addresses * size_of::<EndpointAddress>()
+        let slices = self.slices.values().map(|known| &known.object.packed);
+        let endpoints = self.endpoints.values().map(|known| &known.object.packed);
+        self.slices.len() * size_of::<Known<KeptSlice>>()
+            + self.endpoints.len() * size_of::<Known<KeptEndpoints>>()
+            + slices.chain(endpoints).map(Packed::n_bytes).sum::<usize>()
     }
 
     /// Whether the mirroring controller could have anything to do.
     pub fn may_mirror(&self, name: &Text, service: Option<&Service>) -> bool {
         let is_manual = service.is_some_and(|service| service.selector.is_empty());
         (is_manual && self.endpoints.contains_key(name))
-            || self.slices_of(name).any(|slice| controller_of(slice) == Some(Controller::Mirror))
+            || self.slices_of(name).iter().any(|slice| self.is_mirrored(slice))
+    }
+
+    fn is_mirrored(&self, slice: &str) -> bool {
+        let slice = self.slices.get(slice);
+        slice.is_some_and(|known| known.object.controller == Some(Controller::Mirror))
     }
 }
 
-/// Which of our controllers manages a slice.
-fn controller_of(slice: &EndpointSlice) -> Option<Controller> {
-    match slice.meta.labels.get(names::MANAGED_BY)?.as_ref() {
+impl KeptSlice {
+    fn new(slice: &EndpointSlice, texts: &mut Pool<Text>) -> Self {
+        let service = slice.meta.labels.get(names::SERVICE_NAME);
+        Self {
+            uid: slice.meta.uid.clone(),
+            packed: Packed::slice(slice),
+            service: service.map(|name| texts.share(name)),
+            controller: controller_of(&slice.meta.labels),
+        }
+    }
+
+    /// Equal but for what every write changes.
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.uid == other.uid && self.packed.says_the_same(&other.packed)
+    }
+
+    /// Who must look again when this slice is not what it was.
+    fn owner(&self, namespace: &Text) -> Option<(Controller, Key)> {
+        Some((self.controller?, Key::new(namespace.clone(), self.service.clone()?)))
+    }
+}
+
+impl KeptEndpoints {
+    fn new(endpoints: &Endpoints) -> Self {
+        let Meta { uid, labels, annotations, .. } = &endpoints.meta;
+        let is_lock = annotations.contains_key(names::LEADER);
+        let is_ours = labels.has(names::ENDPOINTS_MANAGED_BY, names::MANAGED_BY_ENDPOINTS);
+        Self {
+            uid: uid.clone(),
+            packed: Packed::endpoints(endpoints),
+            is_ours: is_ours && !is_lock,
+            is_lock,
+        }
+    }
+
+    /// Equal but for what every write changes.
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.uid == other.uid && self.packed.says_the_same(&other.packed)
+    }
+}
+
+fn controller_of(labels: &Labels) -> Option<Controller> {
+    match labels.get(names::MANAGED_BY)?.as_ref() {
         names::MANAGED_BY_SLICES => Some(Controller::Slices),
         names::MANAGED_BY_MIRROR => Some(Controller::Mirror),
         _ => None,
     }
-}
-
-/// Who must look again when this slice is not what it was.
-fn owner_of(slice: &EndpointSlice) -> Option<(Controller, Key)> {
-    let name = slice.meta.labels.get(names::SERVICE_NAME)?;
-    Some((controller_of(slice)?, Key::new(slice.meta.namespace.clone(), name.clone())))
-}
-
-/// Equal but for what every write changes.
-fn same_slice(a: &EndpointSlice, b: &EndpointSlice) -> bool {
-    let EndpointSlice { meta, address_type, endpoints, ports } = a;
-    (address_type, endpoints, ports) == (&b.address_type, &b.endpoints, &b.ports)
-        && same_meta(meta, &b.meta)
-}
-
-fn same_meta(a: &Meta, b: &Meta) -> bool {
-    let unversioned =
-        |meta: &Meta| Meta { resource_version: Text::default(), generation: None, ..meta.clone() };
-    unversioned(a) == unversioned(b)
 }
 
 impl Cache {
@@ -126,60 +168,58 @@ impl Cache {
             return false;
         }
         match object {
-            Object::Slice(slice) => self.put_slice(slice, origin, picture, marks),
-            Object::Endpoints(endpoints) => self.put_endpoints(endpoints, origin, picture, marks),
+            Object::Slice(slice) => self.put_slice(&slice, origin, picture, marks),
+            Object::Endpoints(endpoints) => self.put_endpoints(&endpoints, origin, picture, marks),
         }
     }
 
     fn put_slice(
         &mut self,
-        mut slice: EndpointSlice,
+        slice: &EndpointSlice,
         origin: Origin,
         picture: Picture,
         marks: &mut Marks,
     ) -> bool {
         let version = Version::of(&slice.meta.resource_version);
         let id = self.namespace_id(&slice.meta.namespace);
-        self.share_slice(&mut slice);
-        let name = slice.meta.name.clone();
-        let published = &mut self.namespaces[id as usize].published;
+        let Namespace { name: namespace, published, .. } = &mut self.namespaces[id as usize];
         let mut picture = picture;
-        if let Some(known) = published.slices.get_mut(&name) {
+        if let Some(known) = published.slices.get_mut(&slice.meta.name) {
             picture = later_picture(known.picture, picture);
             known.picture = picture;
             if is_replay(known.version, version) {
                 return false;
             }
         }
-        let old = published.take_slice(&name);
+        let new = KeptSlice::new(slice, &mut self.texts);
+        let old = published.take_slice(&slice.meta.name);
         self.n_slices += usize::from(old.is_none());
         let is_edit = old.is_some() && is_on(Mutant::IgnoreForeignEdit);
         if origin == Origin::Watch
             && !is_edit
-            && old.as_ref().is_none_or(|old| !same_slice(old, &slice))
+            && old.as_ref().is_none_or(|old| !old.says_the_same(&new))
         {
-            let owners = [old.as_ref().and_then(owner_of), owner_of(&slice)];
-            let [before, after] = owners;
+            let before = old.as_ref().and_then(|old| old.owner(namespace));
+            let after = new.owner(namespace);
             let before = before.filter(|before| Some(before) != after.as_ref());
             for (controller, key) in before.into_iter().chain(after) {
                 marks.add(controller, key, Priority::Live);
             }
         }
-        published.insert_slice(name, Known { object: slice, version, picture });
+        published.insert_slice(&slice.meta.name, Known { object: new, version, picture });
         true
     }
 
     fn put_endpoints(
         &mut self,
-        mut endpoints: Endpoints,
+        endpoints: &Endpoints,
         origin: Origin,
         picture: Picture,
         marks: &mut Marks,
     ) -> bool {
         let version = Version::of(&endpoints.meta.resource_version);
         let id = self.namespace_id(&endpoints.meta.namespace);
-        self.share_endpoints(&mut endpoints);
-        let name = endpoints.meta.name.clone();
+        let name = self.texts.share(&endpoints.meta.name);
         let namespace = &mut self.namespaces[id as usize];
         let mut picture = picture;
         if let Some(known) = namespace.published.endpoints.get_mut(&name) {
@@ -189,13 +229,12 @@ impl Cache {
                 return false;
             }
         }
-        let new = Known { object: endpoints, version, picture };
-        let old = namespace.published.endpoints.insert(name.clone(), new);
+        let new = KeptEndpoints::new(endpoints);
+        let old = namespace.published.endpoints.get(&name);
+        let is_same = old.is_some_and(|old| old.object.says_the_same(&new));
         self.n_endpoints += usize::from(old.is_none());
-        let new = namespace.published.endpoints(&name).expect("just put");
-        let is_same = old.is_some_and(|old| {
-            old.object.subsets == new.subsets && same_meta(&old.object.meta, &new.meta)
-        });
+        let new = Known { object: new, version, picture };
+        namespace.published.endpoints.insert(name.clone(), new);
         if !is_same {
             self.mark_endpoints(id, &name, origin, marks);
         }
@@ -209,7 +248,7 @@ impl Cache {
         let key = Key::new(namespace.name.clone(), name.clone());
         let has_selector = service.is_some_and(|service| !service.selector.is_empty());
         // Ours, for a Service that went while they were being written: nobody else removes them.
-        let is_orphan = service.is_none() && namespace.published.is_our_endpoints(name);
+        let is_orphan = service.is_none() && namespace.published.has_our_endpoints(name);
         if is_orphan || (origin == Origin::Watch && has_selector) {
             marks.add(Controller::Endpoints, key.clone(), Priority::Live);
         }
@@ -256,7 +295,8 @@ impl Cache {
             Resource::Slices => {
                 let old = namespace.published.take_slice(&key.name);
                 self.n_slices -= usize::from(old.is_some());
-                if let Some((controller, owner)) = old.as_ref().and_then(owner_of)
+                if let Some((controller, owner)) =
+                    old.as_ref().and_then(|old| old.owner(&namespace.name))
                     && !is_on(Mutant::IgnoreForeignDelete)
                 {
                     marks.add(controller, owner, Priority::Live);
@@ -280,19 +320,30 @@ impl Cache {
     pub fn object(&self, resource: Resource, key: &Key) -> Option<PublishedObject> {
         let published = &self.namespace(&key.namespace)?.published;
         match resource {
-            Resource::Slices => published.slices.get(&key.name).map(PublishedObject::of_slice),
+            Resource::Slices => {
+                let Known { object, version, .. } = published.slices.get(&key.name)?;
+                Some(PublishedObject { uid: object.uid.clone(), version: *version })
+            }
             Resource::Endpoints => {
-                published.endpoints.get(&key.name).map(PublishedObject::of_endpoints)
+                let Known { object, version, .. } = published.endpoints.get(&key.name)?;
+                Some(PublishedObject { uid: object.uid.clone(), version: *version })
             }
         }
     }
 
-    pub fn slice(&self, key: &Key) -> Option<&EndpointSlice> {
-        self.namespace(&key.namespace)?.published.slice(&key.name)
+    /// Unpacked, as plans want it.
+    pub fn slice(&self, namespace: &Text, name: &Text) -> Option<EndpointSlice> {
+        let Namespace { name: namespace, published, .. } = self.namespace(namespace)?;
+        let (name, Known { object, .. }) = published.slices.get_key_value(name)?;
+        let identity = Identity { namespace, name, uid: &object.uid };
+        Some(object.packed.unpack_slice(&identity, &self.texts))
     }
 
-    pub fn endpoints(&self, key: &Key) -> Option<&Endpoints> {
-        self.namespace(&key.namespace)?.published.endpoints(&key.name)
+    pub fn endpoints(&self, key: &Key) -> Option<Endpoints> {
+        let Namespace { name: namespace, published, .. } = self.namespace(&key.namespace)?;
+        let (name, Known { object, .. }) = published.endpoints.get_key_value(&key.name)?;
+        let identity = Identity { namespace, name, uid: &object.uid };
+        Some(object.packed.unpack_endpoints(&identity, &self.texts))
     }
 
     pub fn objects_not_in(
@@ -343,60 +394,6 @@ impl Cache {
             Resource::Endpoints => self.n_endpoints,
         }
     }
-
-    fn share_slice(&mut self, slice: &mut EndpointSlice) {
-        self.share_meta(&mut slice.meta);
-        let texts = &mut self.texts;
-        for endpoint in &mut slice.endpoints {
-            // Decoders leave room for more.
-            endpoint.addresses.shrink_to_fit();
-            share_all(texts, [&mut endpoint.node_name, &mut endpoint.zone]);
-            share_all(texts, [&mut endpoint.hostname]);
-            if let Some(target) = &mut endpoint.target_ref {
-                share_ref(texts, target);
-            }
-            for hints in endpoint.hints.iter_mut() {
-                let zones_and_nodes = hints.for_zones.iter_mut().chain(&mut hints.for_nodes);
-                zones_and_nodes.for_each(|text| *text = texts.share(text));
-            }
-        }
-        slice.endpoints.shrink_to_fit();
-    }
-
-    fn share_endpoints(&mut self, endpoints: &mut Endpoints) {
-        self.share_meta(&mut endpoints.meta);
-        let texts = &mut self.texts;
-        for subset in &mut endpoints.subsets {
-            subset.addresses.shrink_to_fit();
-            subset.not_ready_addresses.shrink_to_fit();
-            let addresses = subset.addresses.iter_mut().chain(&mut subset.not_ready_addresses);
-            for address in addresses {
-                share_all(texts, [&mut address.node_name, &mut address.hostname]);
-                if let Some(target) = &mut address.target_ref {
-                    share_ref(texts, target);
-                }
-            }
-        }
-    }
-
-    fn share_meta(&mut self, meta: &mut Meta) {
-        meta.namespace = self.texts.share(&meta.namespace);
-        meta.labels = self.label_sets.share(&meta.labels);
-    }
-}
-
-fn share_all<const N: usize>(texts: &mut Pool<Text>, fields: [&mut Option<Text>; N]) {
-    for text in fields.into_iter().flatten() {
-        *text = texts.share(text);
-    }
-}
-
-fn share_ref(texts: &mut Pool<Text>, target: &mut ObjectRef) {
-    let ObjectRef { kind, namespace, name, uid: _, api_version, resource_version, field_path } =
-        target;
-    for text in [kind, namespace, name, api_version, resource_version, field_path] {
-        *text = texts.share(text);
-    }
 }
 
 /// What identifies a published object.
@@ -406,20 +403,10 @@ pub struct PublishedObject {
     pub version: Version,
 }
 
-impl PublishedObject {
-    fn of_slice(known: &Known<EndpointSlice>) -> Self {
-        Self { uid: known.object.meta.uid.clone(), version: known.version }
-    }
-
-    fn of_endpoints(known: &Known<Endpoints>) -> Self {
-        Self { uid: known.object.meta.uid.clone(), version: known.version }
-    }
-}
-
 impl Published {
-    fn take_slice(&mut self, name: &Text) -> Option<EndpointSlice> {
+    fn take_slice(&mut self, name: &Text) -> Option<KeptSlice> {
         let slice = self.slices.remove(name)?.object;
-        if let Some(service) = slice.meta.labels.get(names::SERVICE_NAME)
+        if let Some(service) = &slice.service
             && let Some(slices) = self.slices_by_service.get_mut(service)
         {
             slices.retain(|other| other != name);
@@ -430,10 +417,13 @@ impl Published {
         Some(slice)
     }
 
-    fn insert_slice(&mut self, name: Text, slice: Known<EndpointSlice>) {
-        if let Some(service) = slice.object.meta.labels.get(names::SERVICE_NAME) {
-            self.slices_by_service.entry(service.clone()).or_default().push(name.clone());
+    fn insert_slice(&mut self, name: &Text, slice: Known<KeptSlice>) {
+        if let Some(service) = &slice.object.service {
+            let slices = self.slices_by_service.entry(service.clone()).or_default();
+            // Most Services have one slice for ever.
+            slices.reserve_exact(1);
+            slices.push(name.clone());
         }
-        self.slices.insert(name, slice);
+        self.slices.insert(name.clone(), slice);
     }
 }

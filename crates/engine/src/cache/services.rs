@@ -1,6 +1,6 @@
 //! Services, and who must look again when one changes.
 
-use endpointd_model::{Controller, Key, Selection, Service, Text, Version, names};
+use endpointd_model::{Controller, Key, Selection, Service, Text, Version};
 
 use super::{Cache, Known, Marks, Namespace, Picture, is_replay, later_picture};
 use crate::queue::Priority;
@@ -123,8 +123,7 @@ fn mark_service(namespace: &Namespace, service: &Service, marks: &mut Marks) {
 /// A Service that is not there: its Endpoints must go, and what was mirrored for it.
 pub fn mark_absent(namespace: &Namespace, name: &Text, marks: &mut Marks) {
     let key = Key::new(namespace.name.clone(), name.clone());
-    let endpoints = namespace.published.endpoints(name);
-    if endpoints.is_some_and(|one| !one.meta.annotations.contains_key(names::LEADER)) {
+    if namespace.published.has_endpoints(name) && !namespace.published.has_lock(name) {
         marks.add(Controller::Endpoints, key.clone(), Priority::Live);
     }
     if namespace.published.may_mirror(name, None) {

@@ -1,0 +1,181 @@
+//! Reading what `writer` wrote, and nothing else: bytes that make no sense are a bug.
+
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use endpointd_model::{Labels, ObjectRef, Protocol, Text, Timestamp, Uid};
+
+use super::Identity;
+use super::columns::{ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, V4, V6, known_text, row};
+use crate::pool::Pool;
+
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    texts: &'a Pool<Text>,
+    previous: [Text; N_COLUMNS],
+    previous_frame: ObjectRef,
+    spelled: Vec<u8>,
+    printed: String,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8], identity: &Identity<'_>, texts: &'a Pool<Text>) -> Self {
+        let mut previous: [Text; N_COLUMNS] = Default::default();
+        previous[Column::Namespace as usize] = identity.namespace.clone();
+        previous[Column::Name as usize] = identity.name.clone();
+        previous[Column::Value as usize] = identity.name.clone();
+        Self {
+            bytes,
+            texts,
+            previous,
+            previous_frame: ObjectRef::default(),
+            spelled: Vec::new(),
+            printed: String::new(),
+        }
+    }
+
+    pub fn forget(&mut self, column: Column) {
+        self.previous[column as usize] = Text::default();
+    }
+
+    fn take(&mut self, n_bytes: usize) -> &'a [u8] {
+        let (taken, rest) = self.bytes.split_at(n_bytes);
+        self.bytes = rest;
+        taken
+    }
+
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        let (array, rest) = self.bytes.split_first_chunk().expect("as long as it was written");
+        self.bytes = rest;
+        *array
+    }
+
+    pub fn byte(&mut self) -> u8 {
+        let [byte] = self.array();
+        byte
+    }
+
+    pub fn number(&mut self) -> u64 {
+        let mut number = 0;
+        for shift in (0..).step_by(7) {
+            let byte = self.byte();
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        number
+    }
+
+    pub fn count(&mut self) -> usize {
+        self.number() as usize
+    }
+
+    pub fn signed(&mut self) -> i64 {
+        let number = self.number();
+        (number >> 1) as i64 ^ -((number & 1) as i64)
+    }
+
+    pub fn flag(&mut self) -> bool {
+        self.byte() != 0
+    }
+
+    pub fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.flag().then(|| read(self))
+    }
+
+    pub fn list<T>(&mut self, read: impl Fn(&mut Self) -> T) -> Vec<T> {
+        let count = self.count();
+        (0..count).map(|_| read(self)).collect()
+    }
+
+    pub fn text(&mut self, column: Column) -> Text {
+        self.optional_text(column).unwrap_or_default()
+    }
+
+    pub fn optional_text(&mut self, column: Column) -> Option<Text> {
+        let text = match self.number() {
+            ABSENT => return None,
+            SAME => return Some(self.previous[column as usize].clone()),
+            KNOWN => known_text(self.byte()),
+            start => self.spell(column, (start - SHARED) as usize),
+        };
+        self.previous[column as usize] = text.clone();
+        Some(text)
+    }
+
+    fn spell(&mut self, column: Column, n_shared: usize) -> Text {
+        let n_rest = self.count();
+        let rest = self.take(n_rest);
+        self.spelled.clear();
+        self.spelled.extend_from_slice(&self.previous[column as usize].as_bytes()[..n_shared]);
+        self.spelled.extend_from_slice(rest);
+        let text = std::str::from_utf8(&self.spelled).expect("it was a text");
+        let pooled = if column.is_shared() { self.texts.find(text) } else { None };
+        pooled.cloned().unwrap_or_else(|| text.into())
+    }
+
+    pub fn labels(&mut self) -> Labels {
+        let count = self.count();
+        (0..count).map(|_| (self.text(Column::Key), self.text(Column::Value))).collect()
+    }
+
+    pub fn timestamp(&mut self) -> Timestamp {
+        let (seconds, nanoseconds) = (self.signed(), self.signed());
+        Timestamp::new(seconds, nanoseconds as i32).expect("it was a time")
+    }
+
+    pub fn uid(&mut self, bits: u8) -> Uid {
+        if bits & row::HAS_UUID == 0 {
+            Uid::from(&*self.text(Column::Uid))
+        } else {
+            Uid::from(self.array::<16>())
+        }
+    }
+
+    pub fn protocol(&mut self) -> Protocol {
+        match self.byte() {
+            0 => Protocol::Tcp,
+            1 => Protocol::Udp,
+            2 => Protocol::Sctp,
+            _ => Protocol::Other(self.text(Column::Port)),
+        }
+    }
+
+    pub fn address(&mut self) -> Text {
+        match self.byte() {
+            V4 => self.v4(),
+            V6 => {
+                let ip = Ipv6Addr::from(self.array::<16>());
+                ip.to_string().into()
+            }
+            _ => self.text(Column::Address),
+        }
+    }
+
+    pub fn v4(&mut self) -> Text {
+        let ip = Ipv4Addr::from(self.array::<4>());
+        self.printed.clear();
+        write!(self.printed, "{ip}").expect("a string takes everything");
+        self.printed.as_str().into()
+    }
+
+    pub fn target(&mut self, bits: u8) -> Option<ObjectRef> {
+        if bits & row::HAS_TARGET == 0 {
+            return None;
+        }
+        if bits & row::SAME_FRAME == 0 {
+            self.previous_frame = ObjectRef {
+                kind: self.text(Column::Kind),
+                namespace: self.text(Column::Namespace),
+                api_version: self.text(Column::ApiVersion),
+                resource_version: self.text(Column::ResourceVersion),
+                field_path: self.text(Column::FieldPath),
+                ..ObjectRef::default()
+            };
+        }
+        let name = self.text(Column::Name);
+        let uid = self.uid(bits);
+        Some(ObjectRef { name, uid, ..self.previous_frame.clone() })
+    }
+}

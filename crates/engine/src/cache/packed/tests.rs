@@ -1,0 +1,265 @@
+use endpointd_model::{
+    AddressType, Conditions, Endpoint, EndpointAddress, EndpointPort, Hints, Labels, ObjectRef,
+    OwnerRef, Protocol, Subset, SubsetPort, Timestamp,
+};
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+
+use super::*;
+
+/// Texts that meet each other, and texts that meet nothing.
+fn text() -> impl Strategy<Value = Text> {
+    let often = prop::sample::select(vec![
+        "",
+        "Pod",
+        "v1",
+        "web-7c9d-abcde",
+        "web-7c9d-abcdf",
+        "web-é",
+        "web-è",
+        "zone-a",
+        "10.0.0.1",
+        "fd00::1",
+        "endpointslice.kubernetes.io/managed-by",
+    ]);
+    prop_oneof![often.prop_map(Text::from), ".{0,200}".prop_map(Text::from)]
+}
+
+fn address() -> impl Strategy<Value = Text> {
+    let canonical = any::<std::net::IpAddr>().prop_map(|ip| Text::from(ip.to_string()));
+    let odd = prop::sample::select(vec![
+        "010.0.0.1",
+        "FD00::1",
+        "fd00:0::1",
+        "::ffff:10.0.0.1",
+        "::ffff:a00:1",
+        "example.com",
+    ]);
+    prop_oneof![canonical, odd.prop_map(Text::from), text()]
+}
+
+fn uid() -> impl Strategy<Value = Uid> {
+    let uuid = any::<[u8; 16]>().prop_map(Uid::from);
+    prop_oneof![uuid, text().prop_map(|text| Uid::from(&*text))]
+}
+
+fn labels() -> impl Strategy<Value = Labels> {
+    vec((text(), text()), 0..4).prop_map(|pairs| pairs.into_iter().collect())
+}
+
+fn time() -> impl Strategy<Value = Timestamp> {
+    let range = Timestamp::MIN.as_nanosecond()..=Timestamp::MAX.as_nanosecond();
+    range.prop_map(|time| Timestamp::from_nanosecond(time).expect("in range"))
+}
+
+prop_compose! {
+    fn owner()(
+        api_version in text(), kind in text(), name in text(), uid in uid(),
+        controller in any::<Option<bool>>(), block_owner_deletion in any::<Option<bool>>(),
+    ) -> OwnerRef {
+        OwnerRef { api_version, kind, name, uid, controller, block_owner_deletion }
+    }
+}
+
+prop_compose! {
+    fn meta()(
+        (namespace, name, generate_name, uid) in (text(), text(), of(text()), uid()),
+        (resource_version, generation) in (text(), any::<Option<i64>>()),
+        (created, deleted) in (of(time()), of(time())),
+        deletion_grace_secs in any::<Option<i64>>(),
+        (labels, annotations) in (labels(), labels()),
+        (owners, finalizers) in (vec(owner(), 0..3), vec(text(), 0..3)),
+    ) -> Meta {
+        Meta {
+            namespace, name, generate_name, uid, resource_version, generation, created, deleted,
+            deletion_grace_secs, labels, annotations, owners, finalizers,
+        }
+    }
+}
+
+prop_compose! {
+    fn target()(
+        (kind, namespace, name, uid) in (text(), text(), text(), uid()),
+        (api_version, resource_version, field_path) in (text(), text(), text()),
+    ) -> ObjectRef {
+        ObjectRef { kind, namespace, name, uid, api_version, resource_version, field_path }
+    }
+}
+
+/// As the targets of one object mostly are.
+fn usual_target() -> impl Strategy<Value = ObjectRef> {
+    (text(), uid()).prop_map(|(name, uid)| ObjectRef {
+        kind: "Pod".into(),
+        namespace: "shop".into(),
+        name,
+        uid,
+        ..ObjectRef::default()
+    })
+}
+
+fn any_target() -> impl Strategy<Value = Option<ObjectRef>> {
+    of(prop_oneof![usual_target(), target()])
+}
+
+fn conditions() -> impl Strategy<Value = Conditions> {
+    let conditions = any::<[Option<bool>; 3]>();
+    conditions.prop_map(|[ready, serving, terminating]| Conditions { ready, serving, terminating })
+}
+
+fn hints() -> impl Strategy<Value = Hints> {
+    (vec(text(), 0..3), vec(text(), 0..3))
+        .prop_map(|(for_zones, for_nodes)| Hints { for_zones, for_nodes })
+}
+
+prop_compose! {
+    fn endpoint()(
+        addresses in prop_oneof![vec(address(), 1), vec(address(), 0..4)],
+        conditions in conditions(),
+        (hostname, node_name, zone) in (of(text()), of(text()), of(text())),
+        (target_ref, hints, deprecated_topology) in (any_target(), of(hints()), labels()),
+    ) -> Endpoint {
+        Endpoint {
+            addresses, conditions, hostname, node_name, target_ref, zone, hints,
+            deprecated_topology,
+        }
+    }
+}
+
+fn protocol() -> impl Strategy<Value = Protocol> {
+    prop_oneof![
+        Just(Protocol::Tcp),
+        Just(Protocol::Udp),
+        Just(Protocol::Sctp),
+        text().prop_map(Protocol::Other),
+    ]
+}
+
+fn address_type() -> impl Strategy<Value = AddressType> {
+    prop_oneof![
+        Just(AddressType::IPv4),
+        Just(AddressType::IPv6),
+        Just(AddressType::Fqdn),
+        text().prop_map(AddressType::Other),
+    ]
+}
+
+prop_compose! {
+    fn port()(
+        name in of(text()), port in any::<Option<i32>>(), protocol in of(protocol()),
+        app_protocol in of(text()),
+    ) -> EndpointPort {
+        EndpointPort { name, port, protocol, app_protocol }
+    }
+}
+
+prop_compose! {
+    fn slice()(
+        meta in meta(), address_type in address_type(),
+        endpoints in vec(endpoint(), 0..6), ports in vec(port(), 0..4),
+    ) -> EndpointSlice {
+        EndpointSlice { meta, address_type, endpoints, ports }
+    }
+}
+
+prop_compose! {
+    fn subset_address()(
+        ip in address(), hostname in of(text()), node_name in of(text()),
+        target_ref in any_target(),
+    ) -> EndpointAddress {
+        EndpointAddress { ip, hostname, node_name, target_ref }
+    }
+}
+
+prop_compose! {
+    fn subset()(
+        addresses in vec(subset_address(), 0..5),
+        not_ready_addresses in vec(subset_address(), 0..3),
+        ports in vec(subset_port(), 0..3),
+    ) -> Subset {
+        Subset { addresses, not_ready_addresses, ports }
+    }
+}
+
+prop_compose! {
+    fn subset_port()(
+        name in text(), port in any::<i32>(), protocol in protocol(), app_protocol in of(text()),
+    ) -> SubsetPort {
+        SubsetPort { name, port, protocol, app_protocol }
+    }
+}
+
+prop_compose! {
+    fn endpoints()(meta in meta(), subsets in vec(subset(), 0..4)) -> Endpoints {
+        Endpoints { meta, subsets }
+    }
+}
+
+fn identity(meta: &Meta) -> Identity<'_> {
+    Identity { namespace: &meta.namespace, name: &meta.name, uid: &meta.uid }
+}
+
+/// What another write of the same leaves as it is.
+fn restamped(meta: &Meta, resource_version: Text, generation: Option<i64>) -> Meta {
+    Meta { resource_version, generation, ..meta.clone() }
+}
+
+proptest! {
+    #[test]
+    fn a_slice_comes_back_as_it_went_in(slice in slice()) {
+        let packed = Packed::slice(&slice);
+        let texts = Pool::default();
+        prop_assert_eq!(packed.unpack_slice(&identity(&slice.meta), &texts), slice);
+    }
+
+    #[test]
+    fn endpoints_come_back_as_they_went_in(endpoints in endpoints()) {
+        let packed = Packed::endpoints(&endpoints);
+        let texts = Pool::default();
+        prop_assert_eq!(packed.unpack_endpoints(&identity(&endpoints.meta), &texts), endpoints);
+    }
+
+    #[test]
+    fn only_the_stamp_is_no_difference(
+        slice in slice(), version in text(), generation in any::<Option<i64>>(), more in endpoint(),
+    ) {
+        let meta = restamped(&slice.meta, version, generation);
+        let again = EndpointSlice { meta, ..slice.clone() };
+        prop_assert!(Packed::slice(&slice).says_the_same(&Packed::slice(&again)));
+        let mut other = again;
+        other.endpoints.push(more);
+        prop_assert!(!Packed::slice(&slice).says_the_same(&Packed::slice(&other)));
+    }
+}
+
+#[test]
+fn an_endpoint_is_small() {
+    let endpoint = |number: u8| Endpoint {
+        addresses: vec![format!("10.0.0.{number}").into()],
+        conditions: Conditions { ready: Some(true), serving: Some(true), terminating: Some(false) },
+        node_name: Some(format!("node-{number:04}").into()),
+        zone: Some(format!("zone-{}", number % 3).into()),
+        target_ref: Some(ObjectRef {
+            kind: "Pod".into(),
+            namespace: "shop".into(),
+            name: format!("web-7c9d8b6f5-x{number:04}").into(),
+            uid: Uid::from([number; 16]),
+            ..ObjectRef::default()
+        }),
+        ..Endpoint::default()
+    };
+    let slice = EndpointSlice { endpoints: (0..100).map(endpoint).collect(), ..Default::default() };
+    let n_bytes = Packed::slice(&slice).n_bytes();
+    assert!(n_bytes <= 100 * 40, "{n_bytes} bytes");
+}
+
+#[test]
+fn texts_that_others_have_are_shared() {
+    let mut texts = Pool::default();
+    let node = texts.share(&Text::from("node-1"));
+    let endpoint = Endpoint { node_name: Some("node-1".into()), ..Endpoint::default() };
+    let slice = EndpointSlice { endpoints: vec![endpoint], ..EndpointSlice::default() };
+    let unpacked = Packed::slice(&slice).unpack_slice(&identity(&slice.meta), &texts);
+    let found = unpacked.endpoints[0].node_name.as_ref().expect("it has a node");
+    assert!(std::sync::Arc::ptr_eq(found, &node));
+}

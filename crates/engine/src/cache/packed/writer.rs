@@ -1,0 +1,196 @@
+//! Writing: numbers, texts, and the parts that slices and Endpoints have in common.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use endpointd_model::{Labels, ObjectRef, Protocol, Text, Timestamp, Uid, UidForm};
+
+use super::columns::{
+    ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, TEXT, V4, V6, known_number, row,
+};
+
+pub struct Writer<'a> {
+    bytes: Vec<u8>,
+    previous: [&'a str; N_COLUMNS],
+    previous_frame: Option<[&'a str; 5]>,
+}
+
+impl<'a> Writer<'a> {
+    /// Names of what belongs to an object often begin like its own.
+    pub fn new(namespace: &'a str, name: &'a str) -> Self {
+        let mut previous = [""; N_COLUMNS];
+        previous[Column::Namespace as usize] = namespace;
+        previous[Column::Name as usize] = name;
+        previous[Column::Value as usize] = name;
+        Self { bytes: Vec::new(), previous, previous_frame: None }
+    }
+
+    pub fn finish(self) -> Box<[u8]> {
+        self.bytes.into()
+    }
+
+    pub fn n_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The next text of the column stands for itself.
+    pub fn forget(&mut self, column: Column) {
+        self.previous[column as usize] = "";
+    }
+
+    pub fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// Seven bits a byte, the lowest first.
+    pub fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.byte(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.byte(number as u8);
+    }
+
+    pub fn count(&mut self, count: usize) {
+        self.number(count as u64);
+    }
+
+    /// Small ones of either sign are short.
+    pub fn signed(&mut self, number: i64) {
+        self.number((number << 1 ^ number >> 63) as u64);
+    }
+
+    pub fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+        self.byte(value.is_some().into());
+        if let Some(value) = value {
+            write(self, value);
+        }
+    }
+
+    pub fn flag(&mut self, flag: bool) {
+        self.byte(flag.into());
+    }
+
+    pub fn text(&mut self, column: Column, text: &'a str) {
+        let before = std::mem::replace(&mut self.previous[column as usize], text);
+        if text == before {
+            self.number(SAME);
+        } else if let Some(number) = known_number(text) {
+            self.number(KNOWN);
+            self.byte(number);
+        } else {
+            let pairs = before.bytes().zip(text.bytes());
+            let n_shared = pairs.take_while(|(before, now)| before == now).count();
+            let rest = &text.as_bytes()[n_shared..];
+            self.number(SHARED + n_shared as u64);
+            self.count(rest.len());
+            self.bytes.extend_from_slice(rest);
+        }
+    }
+
+    pub fn optional_text(&mut self, column: Column, text: Option<&'a Text>) {
+        match text {
+            Some(text) => self.text(column, text),
+            None => self.number(ABSENT),
+        }
+    }
+
+    pub fn texts(&mut self, column: Column, texts: &'a [Text]) {
+        self.count(texts.len());
+        texts.iter().for_each(|text| self.text(column, text));
+    }
+
+    pub fn labels(&mut self, labels: &'a Labels) {
+        self.count(labels.len());
+        for (key, value) in labels.iter() {
+            self.text(Column::Key, key);
+            self.text(Column::Value, value);
+        }
+    }
+
+    pub fn timestamp(&mut self, time: Timestamp) {
+        self.signed(time.as_second());
+        self.signed(time.subsec_nanosecond().into());
+    }
+
+    pub fn uid(&mut self, uid: &'a Uid) {
+        match uid.form() {
+            UidForm::Uuid(uuid) => self.bytes.extend_from_slice(uuid),
+            UidForm::Other(text) => self.text(Column::Uid, text),
+        }
+    }
+
+    pub fn protocol(&mut self, protocol: &'a Protocol) {
+        match protocol {
+            Protocol::Tcp => self.byte(0),
+            Protocol::Udp => self.byte(1),
+            Protocol::Sctp => self.byte(2),
+            Protocol::Other(text) => {
+                self.byte(3);
+                self.text(Column::Port, text);
+            }
+        }
+    }
+
+    pub fn address(&mut self, address: &'a str) {
+        if let Some(ip) = canonical_v4(address) {
+            self.byte(V4);
+            self.v4(ip);
+        } else if let Some(ip) = canonical_v6(address) {
+            self.byte(V6);
+            self.bytes.extend_from_slice(&ip.octets());
+        } else {
+            self.byte(TEXT);
+            self.text(Column::Address, address);
+        }
+    }
+
+    pub fn v4(&mut self, ip: Ipv4Addr) {
+        self.bytes.extend_from_slice(&ip.octets());
+    }
+
+    /// What the first byte of a row says of its target.
+    pub fn target_bits(&self, target: Option<&'a ObjectRef>) -> u8 {
+        let Some(target) = target else { return 0 };
+        let frame = if self.previous_frame == Some(frame(target)) { row::SAME_FRAME } else { 0 };
+        row::HAS_TARGET | frame | uuid_bit(&target.uid)
+    }
+
+    pub fn target(&mut self, target: &'a ObjectRef) {
+        let frame = frame(target);
+        if self.previous_frame.replace(frame) != Some(frame) {
+            let ObjectRef { kind, namespace, api_version, resource_version, field_path, .. } =
+                target;
+            self.text(Column::Kind, kind);
+            self.text(Column::Namespace, namespace);
+            self.text(Column::ApiVersion, api_version);
+            self.text(Column::ResourceVersion, resource_version);
+            self.text(Column::FieldPath, field_path);
+        }
+        self.text(Column::Name, &target.name);
+        self.uid(&target.uid);
+    }
+}
+
+/// What the targets of one object mostly have in common.
+fn frame(target: &ObjectRef) -> [&str; 5] {
+    let ObjectRef { kind, namespace, name: _, uid: _, api_version, resource_version, field_path } =
+        target;
+    [kind, namespace, api_version, resource_version, field_path]
+}
+
+pub fn uuid_bit(uid: &Uid) -> u8 {
+    match uid.form() {
+        UidForm::Uuid(_) => row::HAS_UUID,
+        UidForm::Other(_) => 0,
+    }
+}
+
+/// Only an address that is printed as it was written may be kept as a number. IPv4 has one
+/// spelling that parses.
+pub fn canonical_v4(text: &str) -> Option<Ipv4Addr> {
+    text.parse().ok()
+}
+
+fn canonical_v6(text: &str) -> Option<Ipv6Addr> {
+    text.parse().ok().filter(|ip: &Ipv6Addr| ip.to_string() == text)
+}
