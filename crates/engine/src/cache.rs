@@ -114,12 +114,13 @@ impl Cache {
         }
         let old = known.map(|id| self.unseat_pod(id));
         pod.named_ports = self.port_lists.share(&pod.named_ports);
-        pod.labels = self.label_sets.share(&pod.labels);
+        pod.labels = self.share_labels(&pod.labels);
         self.mark_pod(namespace, old.as_ref(), Some(&pod), marks);
         let id = known.unwrap_or_else(|| PodId(self.pods.vacant_key() as u32));
         let matching = &mut self.namespaces[namespace as usize].matching;
         let seat = matching.seat(&pod.labels, id);
-        let name = self.texts.share(&pod.name);
+        // What is remembered of the pod has this name too, and nobody else.
+        let name = known.map_or(&pod.name, |id| &self.pods[id.index()].name).clone();
         let node_name = pod.node_name.take();
         let node = node_name.map(|node| self.nodes.seat(&self.texts.share(&node), id));
         let around = Surroundings { namespace, name, version, seat, node, picture };
@@ -193,10 +194,20 @@ impl Cache {
         const TEXT_BYTES: usize = 16 + 24;
         let published: usize =
             self.namespaces.iter().map(|(_, namespace)| namespace.published.bytes()).sum();
-        self.pods.len() * (size_of::<PodRecord>() + 2 * size_of::<PodId>())
+        self.pods.len() * (size_of::<PodRecord>() + 2 * size_of::<PodId>() + TEXT_BYTES)
             + self.n_texts() * (size_of::<Text>() + TEXT_BYTES)
             + self.n_services * size_of::<Known<Service>>()
             + published
+    }
+
+    /// Keys and values are mostly those of others, whatever set they are in.
+    fn share_labels(&mut self, labels: &Labels) -> Labels {
+        if let Some(found) = self.label_sets.find(labels) {
+            return found.clone();
+        }
+        let texts = &mut self.texts;
+        let pairs = labels.iter().map(|(key, value)| (texts.share(key), texts.share(value)));
+        self.label_sets.share(&pairs.collect())
     }
 
     /// Takes a pod out of the indexes, and says what it was.

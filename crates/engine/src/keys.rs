@@ -11,7 +11,8 @@ use crate::rest::Rest;
 /// Names of foreign slices remembered per key; more than one is already strange.
 const IN_THE_WAY_MAX: usize = 16;
 
-pub type Keys = HashMap<Key, KeyState>;
+/// Boxed: a table has up to twice the room it needs.
+pub type Keys = HashMap<Key, Box<KeyState>>;
 
 #[derive(Debug, Default)]
 pub struct KeyState {

@@ -26,6 +26,9 @@ const N_PRIORITIES: usize = 3;
 /// Of so many turns, one goes to whoever has waited longest, so that nothing starves.
 const FAIR_TURN: u64 = 8;
 
+/// Room that is kept for waiting keys when none waits.
+const WAITING_MIN: usize = 64;
+
 #[derive(Debug, Default)]
 pub struct Queue {
     waiting: HashMap<Key, Waiting>,
@@ -104,6 +107,10 @@ impl Queue {
         self.n_turns += 1;
         let key = self.order[class].remove(&at)?;
         let Waiting { priority, since, .. } = self.waiting.remove(&key)?;
+        if self.waiting.is_empty() {
+            // Everything waits at the start, and hardly anything ever after.
+            self.waiting.shrink_to(WAITING_MIN);
+        }
         self.flying.insert(key.clone(), Flying { since: now, again: None });
         Some(Taken { key, priority, since })
     }

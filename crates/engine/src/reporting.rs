@@ -102,7 +102,7 @@ impl Lane {
             n_failures,
             last_end: trouble.and_then(|trouble| trouble.last_end),
             last_error: trouble.and_then(|one| Some(one.failure.as_ref()?.message.clone())),
-            left_out: state.map(left_out).unwrap_or_default(),
+            left_out: state.map(|state| left_out(state)).unwrap_or_default(),
         })
     }
 

@@ -43,8 +43,9 @@ impl Engine {
         };
         self.seek_nodes(unknown_nodes);
         let hints = self.hints_kind(&taken.key);
+        let memory = self.shared_memory(lane, &taken.key, plan.memory);
         let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
-        state.learn(plan.memory, &plan.counts, &plan.left_out);
+        state.learn(memory, &plan.counts, &plan.left_out);
         state.distribution = report::distribution_label(hints.traffic_distribution);
         let trouble = state.trouble.as_mut();
         let confirmed = trouble.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
@@ -81,6 +82,16 @@ impl Engine {
         };
         self.begin(&owner, Some(Box::new(synced)), &taken, now);
         self.take_off(&owner, plan.writes, now);
+    }
+
+    /// Two controllers publish the same pods, and remember the same times of them.
+    fn shared_memory(&self, lane: usize, key: &Key, mut memory: Memory) -> Memory {
+        let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
+        let known = others.filter_map(|(_, other)| other.keys.get(key)?.memory.trigger.as_ref());
+        if let Some(trigger) = &mut memory.trigger {
+            known.for_each(|known| trigger.share_with(known));
+        }
+        memory
     }
 
     /// A bug in a plan must not stop the neighbours: it becomes a failure of its key.

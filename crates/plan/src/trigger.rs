@@ -13,6 +13,15 @@ pub struct TriggerMemory {
     pods: Arc<[(Text, Timestamp)]>,
 }
 
+impl TriggerMemory {
+    /// Keeps the times of the pods once for both, if they are the same.
+    pub fn share_with(&mut self, other: &Self) {
+        if self.pods == other.pods {
+            self.pods = other.pods.clone();
+        }
+    }
+}
+
 /// The earliest of the times that are newer than remembered; for a Service seen for the first
 /// time, its creation. The new memory holds for the next sync even if this one writes nothing.
 pub fn observe<'a>(
@@ -93,6 +102,18 @@ mod tests {
         let (_, memory) = observe(None, &service(10), [pod("a", 50)].iter());
         let (time, _) = observe(Some(&memory), &service(9), [pod("a", 40)].iter());
         assert_eq!(time, None);
+    }
+
+    #[test]
+    fn equal_times_are_kept_once_and_others_stay() {
+        let remembered = |since| observe(None, &service(10), [pod("a", since)].iter()).1;
+        let first = remembered(5);
+        let mut second = remembered(5);
+        second.share_with(&first);
+        assert!(Arc::ptr_eq(&first.pods, &second.pods));
+        let mut third = remembered(6);
+        third.share_with(&first);
+        assert_eq!(third, remembered(6));
     }
 
     #[test]

@@ -104,13 +104,13 @@ impl Matching {
         let pairs = selector.iter().map(|(key, value)| (key.clone(), value.clone()));
         let Some(rarest) = pairs.min_by_key(rarity) else { return };
         let pair = self.by_pair.entry(rarest).or_default();
-        pair.anchored.push((name.clone(), selector.clone()));
+        push_lean(&mut pair.anchored, (name.clone(), selector.clone()));
         let mut matched = Vec::new();
         for &set in &pair.sets {
             let LabelSet { labels, services, .. } = &mut self.sets[set.index()];
             if selector.selects(labels) {
                 insert_sorted(services, name);
-                matched.push(set);
+                push_lean(&mut matched, set);
             }
         }
         self.sets_by_service.insert(name.clone(), matched);
@@ -141,11 +141,11 @@ impl Matching {
         self.set_by_labels.insert(labels.clone(), set);
         for (key, value) in labels.iter() {
             let pair = self.by_pair.entry((key.clone(), value.clone())).or_default();
-            pair.sets.push(set);
+            push_lean(&mut pair.sets, set);
             for (service, selector) in &pair.anchored {
                 if selector.selects(labels) {
                     insert_sorted(&mut self.sets[set.index()].services, service);
-                    self.sets_by_service.entry(service.clone()).or_default().push(set);
+                    push_lean(self.sets_by_service.entry(service.clone()).or_default(), set);
                 }
             }
         }
@@ -182,8 +182,21 @@ impl SetId {
     }
 }
 
+/// Most of these lists have one member for ever, and an ordinary push makes room for four.
+pub fn push_lean<T>(list: &mut Vec<T>, member: T) {
+    leave_room(list);
+    list.push(member);
+}
+
+fn leave_room<T>(list: &mut Vec<T>) {
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+}
+
 fn insert_sorted(names: &mut Vec<Text>, name: &Text) {
     if let Err(at) = names.binary_search(name) {
+        leave_room(names);
         names.insert(at, name.clone());
     }
 }

@@ -7,6 +7,7 @@ use endpointd_model::{
 use endpointd_mutants::{Mutant, is_on};
 use hashbrown::HashMap;
 
+use super::matching::push_lean;
 use super::packed::{Identity, Packed};
 use super::{Cache, Known, Marks, Namespace, Picture, is_replay, later_picture};
 use crate::pool::Pool;
@@ -420,9 +421,7 @@ impl Published {
     fn insert_slice(&mut self, name: &Text, slice: Known<KeptSlice>) {
         if let Some(service) = &slice.object.service {
             let slices = self.slices_by_service.entry(service.clone()).or_default();
-            // Most Services have one slice for ever.
-            slices.reserve_exact(1);
-            slices.push(name.clone());
+            push_lean(slices, name.clone());
         }
         self.slices.insert(name.clone(), slice);
     }

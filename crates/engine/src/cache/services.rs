@@ -1,8 +1,11 @@
 //! Services, and who must look again when one changes.
 
-use endpointd_model::{Controller, Key, Selection, Service, Text, Version};
+use endpointd_model::{
+    Controller, Key, Selection, Service, ServicePort, TargetPort, Text, Version,
+};
 
 use super::{Cache, Known, Marks, Namespace, Picture, is_replay, later_picture};
+use crate::pool::Pool;
 use crate::queue::Priority;
 
 impl Cache {
@@ -20,14 +23,8 @@ impl Cache {
                 return false;
             }
         }
-        let service = Service {
-            namespace: namespace.name.clone(),
-            name: name.clone(),
-            resource_version: Text::default(),
-            labels: self.label_sets.share(&service.labels),
-            selector: self.label_sets.share(&service.selector),
-            ..service
-        };
+        let service = self.share_service(service, &name);
+        let namespace = &mut self.namespaces[id as usize];
         let old = namespace.services.remove(&name).map(|known| known.object);
         let is_other = old.as_ref().is_some_and(|old| old.uid != service.uid);
         self.n_services += usize::from(old.is_none());
@@ -37,6 +34,21 @@ impl Cache {
         }
         namespace.services.insert(name, Known { object: service, version, picture });
         is_other
+    }
+
+    /// The same Service, of texts that others have too.
+    fn share_service(&mut self, mut service: Service, name: &Text) -> Service {
+        service.ports.iter_mut().for_each(|port| share_port(&mut self.texts, port));
+        service.ports.shrink_to_fit();
+        service.families.shrink_to_fit();
+        Service {
+            namespace: self.texts.share(&service.namespace),
+            name: name.clone(),
+            resource_version: Text::default(),
+            labels: self.share_labels(&service.labels),
+            selector: self.share_labels(&service.selector),
+            ..service
+        }
     }
 
     pub fn remove_service(&mut self, key: &Key, marks: &mut Marks) {
@@ -94,6 +106,13 @@ impl Cache {
         found.0.iter_mut().for_each(|mark| mark.priority = Priority::Background);
         found.0.sort_unstable();
         marks.0.append(&mut found.0);
+    }
+}
+
+fn share_port(texts: &mut Pool<Text>, port: &mut ServicePort) {
+    port.name = texts.share(&port.name);
+    if let TargetPort::Name(name) = &mut port.target {
+        *name = texts.share(name);
     }
 }
 
