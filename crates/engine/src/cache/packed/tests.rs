@@ -1,3 +1,5 @@
+//! Whatever an object says, it says after being packed.
+
 use endpointd_model::{
     AddressType, Conditions, Endpoint, EndpointAddress, EndpointPort, Hints, Labels, ObjectRef,
     OwnerRef, Protocol, Subset, SubsetPort, Timestamp,
