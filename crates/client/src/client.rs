@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use endpointd_model::{Found, Kind, Lookup, News, Outcome, Write};
+use endpointd_model::{Found, Kind, Lookup, News, Outcome, Resource, Version, Write};
 use endpointd_wire::Encoding;
 use tokio::sync::mpsc;
 
@@ -13,6 +13,7 @@ use crate::ask::{Accept, Ask};
 use crate::budget::Budget;
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::feed;
+use crate::known::Known;
 use crate::stats::RequestStats;
 use crate::transport::{Answer, Silence, Transport};
 
@@ -29,6 +30,7 @@ pub struct Client {
     pub(crate) transport: Arc<Transport>,
     budget: Option<Arc<Budget>>,
     abilities: Arc<Abilities>,
+    pub(crate) known: Arc<Known>,
 }
 
 /// What the server was found to do; assumed until it refuses.
@@ -51,7 +53,7 @@ impl Client {
             streams_lists: AtomicBool::new(true),
         };
         let transport = Arc::new(Transport::connect(options).await?);
-        Ok(Self { transport, budget, abilities: Arc::new(abilities) })
+        Ok(Self { transport, budget, abilities: Arc::new(abilities), known: Arc::default() })
     }
 
     /// For servers that promise protobuf and break it: everything in JSON from now on.
@@ -86,6 +88,11 @@ impl Client {
             answer = self.ask(&ask).await;
         }
         answer::outcome(&ask, write, answer)
+    }
+
+    /// The caller has taken in this answer to a write: the watch need not tell it again.
+    pub fn note_known(&self, resource: Resource, version: Version) {
+        self.known.add(resource, version);
     }
 
     /// Reads one object as it is now, not as some cache had it.

@@ -18,6 +18,7 @@ mod transport;
 
 mod answer;
 mod client;
+mod known;
 
 mod feed;
 

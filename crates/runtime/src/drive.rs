@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, RequestCount, RequestKind};
 use endpointd_engine::{Effect, Engine, Input, Moment};
-use endpointd_model::{Kind, News};
+use endpointd_model::{Kind, News, Outcome, Resource, Version};
 use endpointd_status::{Board, Leadership, Metrics};
 use std::collections::BTreeMap;
 
@@ -58,6 +58,12 @@ impl Default for Log {
             n_notices: (0, 0),
         }
     }
+}
+
+/// What the API server has since this answer.
+fn stored_by(input: &Input) -> Option<(Resource, Version)> {
+    let Input::Outcome(_, Outcome::Stored(object)) = input else { return None };
+    Some((object.resource(), Version::of(&object.meta().resource_version)))
 }
 
 impl Drive {
@@ -119,7 +125,12 @@ impl Drive {
             // Bookmarks change nothing that people look at.
             let is_bookmark = matches!(&input, Input::News(_, News::Passed(_)));
             self.log.is_changed |= !is_bookmark;
+            let stored = stored_by(&input);
             self.engine.handle(input, now);
+            // Only now: until then the watch may be the first to tell.
+            if let Some((resource, version)) = stored {
+                self.client.note_known(resource, version);
+            }
         }
     }
 

@@ -35,4 +35,6 @@ pub use list::{Page, decode_list};
 pub use malformed::{Identity, Malformed};
 pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
-pub use watch::{Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event};
+pub use watch::{
+    Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event, peek_version,
+};

@@ -12,7 +12,7 @@ use endpointd_model::{
 };
 use endpointd_wire::{
     Bytes, Decoded, Encoding, Frames, Page, Status, WatchEvent, decode, decode_list, decode_status,
-    decode_watch_event, encode, encode_delete,
+    decode_watch_event, encode, encode_delete, peek_version,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -213,6 +213,19 @@ fn a_watch_is_read_however_it_is_cut() {
         assert_eq!(told(Encoding::Json, &read("watch.jsonl"), n_bytes), want);
         assert_eq!(told(Encoding::Protobuf, &read("watch.pb"), n_bytes), want);
     }
+}
+
+#[test]
+fn a_version_can_be_read_without_its_object() {
+    let mut frames = Frames::new(Encoding::Protobuf);
+    frames.push(&read("watch.pb"));
+    let mut versions = Vec::new();
+    while let Some(frame) = frames.next_frame().expect("short frames") {
+        versions.push(peek_version(Encoding::Protobuf, &frame));
+        assert_eq!(peek_version(Encoding::Json, &frame), None);
+    }
+    let (added, modified) = (Some("100".into()), Some("102".into()));
+    assert_eq!(versions, [added, None, modified, None, None, None], "no deletion, no bookmark");
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use endpointd_model::{Failure, FailureKind, Sight};
-use endpointd_wire::{Bytes, Encoding, Frames, WatchEvent, decode_watch_event};
+use endpointd_model::{Failure, FailureKind, Sight, Version};
+use endpointd_wire::{
+    Bookmark, Bytes, Encoding, Frames, WatchEvent, decode_watch_event, peek_version,
+};
 use http::Response;
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -79,6 +81,10 @@ impl Feed {
                 }
                 Err(cut) => return Ok(stream.ended(cut)),
             };
+            if !is_picture && let Some(echo) = self.echo::<T>(stream.encoding, &frame) {
+                self.pass::<T>(echo).await?;
+                continue;
+            }
             let told = decode_watch_event::<T>(stream.encoding, &frame);
             match told {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
@@ -111,6 +117,16 @@ impl Feed {
                 }
             }
         }
+    }
+}
+
+impl Feed {
+    /// What a frame passes that only repeats the answer to a write.
+    fn echo<T: Watched>(&self, encoding: Encoding, frame: &Bytes) -> Option<Bookmark> {
+        let resource = T::WRITTEN?;
+        let resource_version = peek_version(encoding, frame)?;
+        let is_known = self.client.known.take(resource, Version::of(&resource_version));
+        is_known.then_some(Bookmark { resource_version, ends_initial_events: false })
     }
 }
 

@@ -1,10 +1,14 @@
 //! What differs between the five kinds.
 
-use endpointd_model::{Change, EndpointSlice, Endpoints, Kind, Node, Pod, Service, Sight, Text};
+use endpointd_model::{
+    Change, EndpointSlice, Endpoints, Kind, Node, Pod, Resource, Service, Sight, Text,
+};
 use endpointd_wire::Decoded;
 
 pub(super) trait Watched: Decoded + Send + Sync + 'static {
     const WATCHED: Kind;
+    /// If it is something we write.
+    const WRITTEN: Option<Resource> = None;
 
     fn change(sight: Sight<Self>) -> Change;
 
@@ -50,6 +54,7 @@ impl Watched for Node {
 
 impl Watched for Endpoints {
     const WATCHED: Kind = Kind::Endpoints;
+    const WRITTEN: Option<Resource> = Some(Resource::Endpoints);
 
     fn change(sight: Sight<Self>) -> Change {
         Change::Endpoints(sight)
@@ -62,6 +67,7 @@ impl Watched for Endpoints {
 
 impl Watched for EndpointSlice {
     const WATCHED: Kind = Kind::Slices;
+    const WRITTEN: Option<Resource> = Some(Resource::Slices);
 
     fn change(sight: Sight<Self>) -> Change {
         Change::Slice(sight)

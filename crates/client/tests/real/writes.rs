@@ -3,8 +3,8 @@
 use endpointd_client::Client;
 use endpointd_control_plane::Cluster;
 use endpointd_model::{
-    AddressType, EndpointSlice, Endpoints, FailureKind, Found, Key, Kind, Lookup, Meta, News,
-    Object, Outcome, Resource, Target, Uid, Write,
+    AddressType, Change, EndpointSlice, Endpoints, FailureKind, Found, Key, Kind, Lookup, Meta,
+    News, Object, Outcome, Resource, Target, Uid, Version, Write,
 };
 use serde_json::json;
 
@@ -47,6 +47,46 @@ async fn stored(client: &Client, write: &Write) -> Object {
 #[track_caller]
 fn assert_word(outcome: &Outcome, word: &str) {
     assert_eq!(outcome.as_str(), word, "{outcome:?}");
+}
+
+/// The watch may be faster than we are with our note, so this takes several tries.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_from_an_answer_is_only_passed() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let client = connect(cluster.kubeconfig()).await;
+    let namespace = cluster.namespace("known").unwrap();
+    let mut listener = Listener::start(&client, Kind::Slices);
+    listener.picture().await;
+    let mut object = stored(&client, &Write::Create(slice(&namespace, "web"))).await;
+    for round in 0..50 {
+        object = stored(&client, &Write::Update(with_label(object, &round.to_string()))).await;
+        let version = Version::of(&object.meta().resource_version);
+        client.note_known(Resource::Slices, version);
+        if is_passed(&mut listener, version).await {
+            // What was not noted is told.
+            object = stored(&client, &Write::Update(with_label(object, "unnoted"))).await;
+            let version = Version::of(&object.meta().resource_version);
+            assert!(!is_passed(&mut listener, version).await);
+            return;
+        }
+    }
+    panic!("every echo was read again");
+}
+
+/// Whether the listener hears of this version as passed, not as an object.
+async fn is_passed(listener: &mut Listener, version: Version) -> bool {
+    loop {
+        match listener.next().await {
+            News::Passed(passed) if passed == version => return true,
+            News::Seen(change) => {
+                let Change::Slice(sight) = *change else { continue };
+                if Version::of(&sight.object().meta.resource_version) == version {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
