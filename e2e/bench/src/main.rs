@@ -34,6 +34,9 @@ struct Cli {
     /// Smaller than quick: for the tests of the bench
     #[arg(long, hide = true, conflicts_with_all = ["quick", "large"])]
     tiny: bool,
+    /// Leave out cold starts with more pods
+    #[arg(long, value_name = "N")]
+    pods_max: Option<usize>,
     /// How often everything is measured
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
@@ -75,6 +78,9 @@ fn run(cli: &Cli) -> Result<()> {
     };
     if let Some(rounds) = cli.rounds {
         scale.n_rounds = usize::from(rounds);
+    }
+    if let Some(most) = cli.pods_max {
+        scale.cold.retain(|layout| layout.n_pods <= most);
     }
     if !cli.only.is_empty() {
         scale.contenders.retain(|who| cli.only.contains(who));
