@@ -54,7 +54,7 @@ impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Peer => "kube-controller-manager",
-            Self::PeerRaised => "the same, limits raised",
+            Self::PeerRaised => "kube-controller-manager, limits raised",
             Self::Ours => "endpointd",
             Self::Floor => "the writes alone",
         })

@@ -21,10 +21,10 @@ pub fn describe(command: &str, scale: &Scale) -> String {
     lines.map(|(name, value)| format!("{name}: {value}\n")).concat()
 }
 
-/// One line, for below a picture.
-pub fn caption(command: &str, scale: &Scale) -> String {
+/// One line that fits into a picture; the rest is in the text beside it.
+pub fn caption(scale: &Scale) -> String {
     format!(
-        "{command}; median of {} rounds, whiskers from smallest to largest; {}; Kubernetes \
+        "median of {} rounds, whiskers from smallest to largest; {}; Kubernetes \
          {KUBERNETES_VERSION}",
         scale.n_rounds,
         processor()

@@ -4,7 +4,7 @@
 use crate::contender::Contender;
 use crate::record::{Record, Row, Scenario, rows};
 
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 780.0;
 const LABELS: f64 = 250.0;
 const BARS: f64 = 400.0;
 const BAR: f64 = 14.0;
@@ -57,7 +57,7 @@ impl Canvas {
         all.dedup();
         self.y += BAR;
         for (number, who) in all.into_iter().enumerate() {
-            let x = 205.0 * number as f64;
+            let x = 260.0 * number as f64;
             self.bar(x, 12.0, who);
             self.text(x + 18.0, "value", &who.to_string());
         }
@@ -65,8 +65,8 @@ impl Canvas {
     }
 
     fn bars(&mut self, row: &Row) {
-        let medians = row.samples.iter().filter_map(|(who, _)| row.median(*who));
-        let largest = medians.fold(f64::MIN_POSITIVE, f64::max);
+        let ranges = row.samples.iter().filter_map(|(_, samples)| samples.range());
+        let largest = ranges.map(|(_, max)| max).fold(f64::MIN_POSITIVE, f64::max);
         self.y += GAP + BAR;
         self.text(0.0, "name", &row.name);
         self.y -= BAR;
@@ -75,13 +75,15 @@ impl Canvas {
             self.y += BAR;
             let length = (BARS * median / largest).max(1.0);
             self.bar(LABELS, length, *who);
+            let mut end = length;
             if let Some((min, max)) = samples.range().filter(|(min, max)| min < max) {
-                self.whisker(LABELS + BARS * min / largest, LABELS + BARS * max / largest);
+                end = end.max(BARS * max / largest);
+                self.whisker(LABELS + BARS * min / largest, LABELS + end);
             }
             let ratio = (*who != Contender::Ours).then(|| row.ratio_to_ours(*who)).flatten();
             let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.1}×"));
             let text = format!("{}{ratio}", row.unit.show(median));
-            self.text(LABELS + BARS.min(length) + 8.0, "value", &text);
+            self.text(LABELS + end + 8.0, "value", &text);
         }
     }
 
@@ -97,7 +99,6 @@ impl Canvas {
     /// From the smallest to the largest of all rounds.
     fn whisker(&mut self, from: f64, to: f64) {
         let y = self.y - BAR / 2.0 + 1.5;
-        let to = to.min(WIDTH);
         self.body += &format!(
             "<path class=\"whisker\" d=\"M{from:.1} {y:.1}H{to:.1}M{from:.1} {:.1}v6M{to:.1} \
              {:.1}v6\"/>\n",
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_bar_is_the_largest_median() {
+    fn the_longest_bar_is_the_largest() {
         let records = [record(Contender::Ours, 1.0), record(Contender::Peer, 4.0)];
         let svg = picture(&records, Scenario::Idle, "here").unwrap();
         assert!(svg.contains("<rect class=\"kcm\" x=\"250.0\" y=\""), "{svg}");

@@ -51,7 +51,7 @@ impl Report<'_> {
     pub fn write(&self, scenario: Scenario, directory: &Path) -> Result<Vec<PathBuf>> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create `{}`", directory.display()))?;
-        let caption = machine::caption(self.command, self.scale);
+        let caption = machine::caption(self.scale);
         let origin = machine::describe(self.command, self.scale);
         let (Some(svg), Some(table)) =
             (picture(self.records, scenario, &caption), table(self.records, scenario))
