@@ -12,7 +12,7 @@ pub fn workers() -> Result<Runtime, Refusal> {
     build(Builder::new_multi_thread().worker_threads(WORKERS))
 }
 
-/// For the controllers alone. A change wakes us some ten times, each time for microseconds: handing
+/// For the controllers alone. A change wakes us several times, each time for a moment: handing
 /// it from thread to thread costs more than it saves.
 pub fn one_thread() -> Result<Runtime, Refusal> {
     build(&mut Builder::new_current_thread())

@@ -165,21 +165,8 @@ pub fn peek_version(encoding: Encoding, frame: &Bytes) -> Option<Text> {
     if !["ADDED", "MODIFIED"].contains(&type_.as_str()) {
         return None;
     }
-    let VersionedObject { metadata } = Unknown::open(&object.raw).ok()?.read().ok()?;
+    let Marked { metadata } = read_marked(encoding, &object.raw).ok()?;
     Some(text(metadata.resource_version))
-}
-
-/// An object of any kind of which only the version matters.
-#[derive(Clone, PartialEq, prost::Message)]
-struct VersionedObject {
-    #[prost(message, required, tag = "1")]
-    metadata: VersionOnly,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct VersionOnly {
-    #[prost(string, tag = "6")]
-    resource_version: String,
 }
 
 fn read_object<T: Decoded>(encoding: Encoding, object: &Bytes) -> Result<T, Malformed> {
