@@ -168,7 +168,8 @@ impl Cluster {
             self.now = self.now.max(due);
             self.run();
         }
-        self.now = end;
+        // Writes take time as well, and it never goes back.
+        self.now = self.now.max(end);
         self.run();
     }
 

@@ -136,13 +136,13 @@ fn changes_are_collected_for_the_batch_period() {
 fn changes_that_come_in_a_stream_are_collected() {
     const MILLI: Duration = Duration::from_millis(1);
     let mut cluster = settled(&[("web", 2)]);
-    cluster.write_takes = 10 * MILLI;
+    cluster.write_takes = MILLI;
     for n in 2..52 {
         cluster.put_pod(pod(&format!("web-{n}")));
         cluster.pass(MILLI);
     }
-    // Two controllers, which write and rest: 50 changes are some 10 writes, not 100.
-    assert!((4..=16).contains(&cluster.sent.len()), "{} writes", cluster.sent.len());
+    // Two controllers, which write and rest: not 100 writes for 50 changes, and not only one each.
+    assert!((4..=40).contains(&cluster.sent.len()), "{} writes", cluster.sent.len());
     cluster.pass(250 * MILLI);
     assert_eq!(endpoints(&cluster, "web").len(), 52);
 
@@ -150,7 +150,7 @@ fn changes_that_come_in_a_stream_are_collected() {
     cluster.put_pod(pod("web-60"));
     cluster.pass(MILLI);
     cluster.change_pod(&key("web-0"), unready);
-    cluster.pass(20 * MILLI);
+    cluster.pass(2 * MILLI);
     let is_out = endpoints(&cluster, "web").iter().any(|one| one.ends_with("unready"));
     assert!(is_out, "a removal waits no longer than the write before it took");
 }
