@@ -245,8 +245,8 @@ impl Sync<'_> {
     }
 
     /// What must be equal for a write to change nothing. Upstream never finds the labels right of
-    /// a slice mirrored from Endpoints with a reserved label, and then also gives the slice an
-    /// owner, for the lack of which alone it would not touch it.
+    /// a slice mirrored from Endpoints with a reserved label, and then also puts right what alone
+    /// would not make it touch the slice: a missing owner, the resourceVersion of a target.
     fn comparable(&self, object: &Value) -> Value {
         let mut object = without_time(object);
         // To drop the finalizer of an object that is being deleted is to remove it.
@@ -264,6 +264,9 @@ impl Sync<'_> {
             for fields in endpoints.filter_map(Value::as_object_mut) {
                 fields.remove("hints");
                 fields.remove("deprecatedTopology");
+                if let Some(target) = fields.get_mut("targetRef").and_then(Value::as_object_mut) {
+                    target.remove("resourceVersion");
+                }
             }
         }
         // The same with Endpoints of a Service that carries a reserved label itself: the headless
