@@ -292,7 +292,8 @@ impl Sync<'_> {
             && endpoints.is_some_and(|one| is_reserved(&one.meta.labels))
     }
 
-    /// The same where names are left to chance: upstream sends more updates, to the same end.
+    /// The same where names are left to chance: upstream sends more updates, to the same end, or
+    /// will send those that hints ask for in its next sync.
     fn is_more_updates(&self, aspect: Aspect) -> bool {
         let union = |answer: &Answer| canonical::union(&answer.slices, HintsIn::Ignored);
         let updates = |answer: &Answer| {
@@ -307,14 +308,15 @@ impl Sync<'_> {
         // Endpoints being deleted lose what would need a new slice, at random.
         let Expected { nondeterministic, stable, .. } = self.expected;
         let union_varies = *nondeterministic && !stable.iter().any(|name| name == "endUnion");
-        // In a later sync nobody asks whether upstream would write once more.
+        // In a later sync nobody asks whether upstream would write once more: what it would put
+        // off until then may be among our updates, and what it would take back among its own.
         let service = self.before.services.get(self.key);
         let is_later = self.turn == Turn::Then
             && self.controller == Controller::Slices
             && service.is_some_and(|one| one.topology == TopologyMode::Auto);
         matches!(aspect, Aspect::WriteCounts | Aspect::EndUnionWithHints)
             && (self.mirrors_reserved_label() || refuses_late || is_later)
-            && n_upstream > n_ours
+            && (n_upstream > n_ours || (is_later && n_upstream < n_ours))
             && others_upstream == others_ours
             && (union_varies || union(self.upstream) == union(self.ours))
     }
