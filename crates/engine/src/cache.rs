@@ -12,7 +12,7 @@ mod services;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use endpointd_model::{Controller, Key, Labels, NamedPort, Pod, Service, Text, Version};
+use endpointd_model::{Controller, Key, Labels, Pod, Service, Text, Version};
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::{PodDifference, pod_difference};
 use hashbrown::{HashMap, HashTable};
@@ -20,7 +20,7 @@ use slab::Slab;
 
 use self::matching::Matching;
 use self::nodes::Nodes;
-use self::pods::{PodId, PodRecord, Surroundings};
+use self::pods::{PodId, PodRecord, PortList, Surroundings};
 use self::published::{Published, Tombstones};
 use crate::pool::Pool;
 use crate::queue::Priority;
@@ -34,7 +34,7 @@ pub type Picture = u8;
 pub struct Cache {
     texts: Pool<Text>,
     label_sets: Pool<Labels>,
-    port_lists: Pool<Arc<[NamedPort]>>,
+    port_lists: Pool<PortList>,
     namespaces: Slab<Namespace>,
     namespace_by_name: HashMap<Text, u32>,
     pods: Slab<PodRecord>,
@@ -113,7 +113,6 @@ impl Cache {
             }
         }
         let old = known.map(|id| self.unseat_pod(id));
-        pod.named_ports = self.port_lists.share(&pod.named_ports);
         pod.labels = self.share_labels(&pod.labels);
         self.mark_pod(namespace, old.as_ref(), Some(&pod), marks);
         let id = known.unwrap_or_else(|| PodId(self.pods.vacant_key() as u32));
@@ -123,7 +122,8 @@ impl Cache {
         let name = known.map_or(&pod.name, |id| &self.pods[id.index()].name).clone();
         let node_name = pod.node_name.take();
         let node = node_name.map(|node| self.nodes.seat(&self.texts.share(&node), id));
-        let around = Surroundings { namespace, name, version, seat, node, picture };
+        let named_ports = self.share_ports(&pod);
+        let around = Surroundings { namespace, name, version, seat, node, named_ports, picture };
         let record = PodRecord::new(pod, around);
         if known.is_some() {
             self.pods[id.index()] = record;
@@ -210,13 +210,20 @@ impl Cache {
         self.label_sets.share(&pairs.collect())
     }
 
+    fn share_ports(&mut self, pod: &Pod) -> PortList {
+        match self.port_lists.find(&pod.named_ports) {
+            Some(found) => found.clone(),
+            None => self.port_lists.share(&Arc::new(pod.named_ports.clone())),
+        }
+    }
+
     /// Takes a pod out of the indexes, and says what it was.
     fn unseat_pod(&mut self, id: PodId) -> Pod {
         let record = &self.pods[id.index()];
         let (seat, node) = (record.seat, record.node);
         let namespace = &mut self.namespaces[record.namespace as usize];
         let labels = namespace.matching.labels(seat.set);
-        let node_name = node.map(|node| self.nodes.name(node.node));
+        let node_name = node.map(|node| self.nodes.name(node.node()));
         let old = record.unpack(&namespace.name, labels, node_name);
         if let Some(moved) = namespace.matching.leave(seat) {
             self.pods[moved.index()].seat.position = seat.position;

@@ -17,7 +17,7 @@ impl Pooled for Text {
     }
 }
 
-impl Pooled for Arc<[NamedPort]> {
+impl Pooled for Arc<Arc<[NamedPort]>> {
     fn is_unshared(&self) -> bool {
         Arc::strong_count(self) == 1
     }

@@ -9,8 +9,9 @@ use endpointd_mutants::{Mutant, is_on};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TriggerMemory {
     service: Option<Timestamp>,
-    /// Last `Ready` transition by pod name, sorted by it; shared as long as nothing changes.
-    pods: Arc<[(Text, Timestamp)]>,
+    /// Last `Ready` transition by pod name, sorted by it; shared as long as nothing changes. In
+    /// whole seconds, which is all the API server keeps: there is one for each pod of a cluster.
+    pods: Arc<[(Text, i64)]>,
 }
 
 impl TriggerMemory {
@@ -33,18 +34,19 @@ pub fn observe<'a>(
     let mut times: Vec<(&Text, Timestamp)> = pods.filter_map(since).collect();
     times.sort_unstable();
     let remember = |pods| TriggerMemory { service: service.created, pods };
-    let own = || times.iter().map(|(pod, since)| ((*pod).clone(), *since)).collect();
+    let own = || times.iter().map(|(pod, since)| ((*pod).clone(), since.as_second())).collect();
     let Some(before) = memory else {
         return (service.created, remember(own()));
     };
     let newer_service = service.created.filter(|created| Some(*created) > before.service);
-    let is_known = before.pods.iter().map(|(pod, since)| (pod, *since)).eq(times.iter().copied());
+    let seconds = times.iter().map(|(pod, since)| (*pod, since.as_second()));
+    let is_known = before.pods.iter().map(|(pod, since)| (pod, *since)).eq(seconds);
     if is_known {
         return (newer_service, remember(before.pods.clone()));
     }
     let is_newer = |(pod, since): &&(&Text, Timestamp)| {
         let known = before.pods.binary_search_by(|(known, _)| known.cmp(pod)).ok();
-        known.is_none_or(|at| *since > before.pods[at].1)
+        known.is_none_or(|at| since.as_second() > before.pods[at].1)
     };
     let newer_pods = times.iter().filter(is_newer).map(|(_, since)| *since);
     (newer_pods.chain(newer_service).min(), remember(own()))

@@ -37,7 +37,7 @@ impl Cache {
         let pods = namespace.into_iter().flat_map(|namespace| {
             namespace.matching.pods(&key.name).map(|id| {
                 let node = self.pods[id.0 as usize].node;
-                let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node));
+                let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
                 (self.unpack_pod(namespace, id.0), state)
             })
         });
@@ -73,7 +73,7 @@ impl Cache {
     fn unpack_pod(&self, namespace: &Namespace, id: u32) -> Pod {
         let record = &self.pods[id as usize];
         let labels = namespace.matching.labels(record.seat.set);
-        let node_name = record.node.map(|node| self.nodes.name(node.node));
+        let node_name = record.node.map(|node| self.nodes.name(node.node()));
         record.unpack(&namespace.name, labels, node_name)
     }
 

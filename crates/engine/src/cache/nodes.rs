@@ -35,15 +35,15 @@ impl Nodes {
         let node = self.id(name);
         let pods = &mut self.records[node as usize].pods;
         pods.push(pod);
-        NodeSeat { node, position: (pods.len() - 1) as u32 }
+        NodeSeat::new(node, (pods.len() - 1) as u32)
     }
 
     /// Frees the seat. Says which pod sits there now, if one moved.
     pub fn leave(&mut self, seat: NodeSeat) -> Option<PodId> {
-        let pods = &mut self.records[seat.node as usize].pods;
+        let pods = &mut self.records[seat.node() as usize].pods;
         pods.swap_remove(seat.position as usize);
         let moved = pods.get(seat.position as usize).copied();
-        self.tidy(seat.node);
+        self.tidy(seat.node());
         moved
     }
 

@@ -1,10 +1,11 @@
 //! Pods in as few bytes as they can be planned from.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use endpointd_model::{
-    Labels, NamedPort, Phase, Pod, PodIp, PodIps, Readiness, Text, Uid, Version,
+    Labels, NamedPort, Phase, Pod, PodIp, PodIps, Readiness, Text, Timestamp, Uid, UidForm, Version,
 };
 
 use super::matching::Seat;
@@ -15,42 +16,72 @@ pub struct PodId(pub u32);
 /// What is kept of a pod. Its labels are those of its label set, its node is known by number.
 #[derive(Debug)]
 pub struct PodRecord {
-    pub namespace: u32,
     pub name: Text,
-    pub uid: Uid,
     pub version: Version,
     pub seat: Seat,
     pub node: Option<NodeSeat>,
+    pub namespace: u32,
+    /// When it became ready or stopped to be, in seconds; see [`flag::HAS_SINCE`].
+    since: u32,
+    uuid: [u8; 16],
+    /// Its only address, if there are no others in `ips`.
+    ip: Ipv4Addr,
+    ips: Option<Box<Ips>>,
+    named_ports: PortList,
+    rare: Option<Box<Rare>>,
     pub picture: u8,
-    ips: Ips,
-    phase: Phase,
-    is_terminating: bool,
-    readiness: Option<Readiness>,
-    named_ports: Arc<[NamedPort]>,
-    /// Few pods have either.
-    host: Option<Box<Host>>,
+    flags: u8,
+}
+
+/// Pods of one template have the same; behind a thin pointer, because there are many pods.
+pub type PortList = Arc<Arc<[NamedPort]>>;
+
+/// Bits of a record.
+mod flag {
+    pub const FAILED: u8 = 1;
+    pub const SUCCEEDED: u8 = 2;
+    pub const IS_TERMINATING: u8 = 4;
+    pub const HAS_READINESS: u8 = 8;
+    pub const IS_READY: u8 = 16;
+    pub const HAS_SINCE: u8 = 32;
 }
 
 /// A pod's place in the list of its node.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeSeat {
-    pub node: u32,
+    /// One more than the number, so that no seat takes no room.
+    after_node: NonZeroU32,
     pub position: u32,
 }
 
-#[derive(Debug)]
-struct Host {
-    hostname: Option<Text>,
-    subdomain: Option<Text>,
+impl NodeSeat {
+    pub fn new(node: u32, position: u32) -> Self {
+        Self { after_node: NonZeroU32::MIN.saturating_add(node), position }
+    }
+
+    pub fn node(self) -> u32 {
+        self.after_node.get() - 1
+    }
 }
 
-/// Nearly all pods have one address, or one of each family.
-#[derive(Debug)]
+/// What few pods have.
+#[derive(Debug, Default)]
+struct Rare {
+    hostname: Option<Text>,
+    subdomain: Option<Text>,
+    /// If it is no UUID.
+    uid: Option<Uid>,
+    /// If it is no whole second of our times.
+    since: Option<Timestamp>,
+}
+
+/// Other addresses than one of IPv4.
+#[derive(Debug, PartialEq)]
 enum Ips {
     None,
-    One(IpAddr),
+    V6(Ipv6Addr),
     Both(Ipv4Addr, Ipv6Addr),
-    Other(Box<PodIps>),
+    Other(PodIps),
 }
 
 /// What the cache adds to a pod.
@@ -60,83 +91,161 @@ pub struct Surroundings {
     pub version: Version,
     pub seat: Seat,
     pub node: Option<NodeSeat>,
+    pub named_ports: PortList,
     pub picture: u8,
 }
 
 impl PodRecord {
     pub fn new(pod: Pod, around: Surroundings) -> Self {
-        let Surroundings { namespace, name, version, seat, node, picture } = around;
-        let has_host = pod.hostname.is_some() || pod.subdomain.is_some();
-        let host = Host { hostname: pod.hostname, subdomain: pod.subdomain };
+        let Surroundings { namespace, name, version, seat, node, named_ports, picture } = around;
+        let mut rare = Rare { hostname: pod.hostname, subdomain: pod.subdomain, ..Rare::default() };
+        let uuid = match pod.uid.form() {
+            UidForm::Uuid(uuid) => *uuid,
+            UidForm::Other(_) => {
+                rare.uid = Some(pod.uid);
+                [0; 16]
+            }
+        };
+        let since = pod.readiness.as_ref().and_then(|readiness| readiness.since);
+        let seconds = since.and_then(whole_seconds);
+        rare.since = since.filter(|_| seconds.is_none());
+        let (ip, ips) = pack_ips(pod.ips);
+        let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        let flags = bit(pod.phase == Phase::Failed, flag::FAILED)
+            | bit(pod.phase == Phase::Succeeded, flag::SUCCEEDED)
+            | bit(pod.is_terminating, flag::IS_TERMINATING)
+            | bit(pod.readiness.is_some(), flag::HAS_READINESS)
+            | bit(pod.readiness.is_some_and(|one| one.is_ready), flag::IS_READY)
+            | bit(seconds.is_some(), flag::HAS_SINCE);
+        let is_rare = rare.hostname.is_some()
+            || rare.subdomain.is_some()
+            || rare.uid.is_some()
+            || rare.since.is_some();
         Self {
-            namespace,
             name,
-            uid: pod.uid,
             version,
             seat,
             node,
+            namespace,
+            since: seconds.unwrap_or_default(),
+            uuid,
+            ip,
+            ips: ips.map(Box::new),
+            named_ports,
+            rare: is_rare.then(|| Box::new(rare)),
             picture,
-            ips: Ips::pack(pod.ips),
-            phase: pod.phase,
-            is_terminating: pod.is_terminating,
-            readiness: pod.readiness,
-            named_ports: pod.named_ports,
-            host: has_host.then(|| Box::new(host)),
+            flags,
         }
     }
 
     /// The pod as plans want it. Its resourceVersion is left out: nothing is decided by it.
     pub fn unpack(&self, namespace: &Text, labels: &Labels, node_name: Option<&Text>) -> Pod {
-        let host = self.host.as_deref();
+        let rare = self.rare.as_deref();
         Pod {
             namespace: namespace.clone(),
             name: self.name.clone(),
-            uid: self.uid.clone(),
+            uid: rare.and_then(|rare| rare.uid.clone()).unwrap_or_else(|| self.uuid.into()),
             resource_version: Text::default(),
             labels: labels.clone(),
             node_name: node_name.cloned(),
-            hostname: host.and_then(|host| host.hostname.clone()),
-            subdomain: host.and_then(|host| host.subdomain.clone()),
-            ips: self.ips.unpack(),
-            phase: self.phase,
-            readiness: self.readiness.clone(),
-            is_terminating: self.is_terminating,
-            named_ports: self.named_ports.clone(),
+            hostname: rare.and_then(|rare| rare.hostname.clone()),
+            subdomain: rare.and_then(|rare| rare.subdomain.clone()),
+            ips: unpack_ips(self.ip, self.ips.as_deref()),
+            phase: self.phase(),
+            readiness: self.readiness(),
+            is_terminating: self.has(flag::IS_TERMINATING),
+            named_ports: (*self.named_ports).clone(),
         }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.has(flag::FAILED) {
+            Phase::Failed
+        } else if self.has(flag::SUCCEEDED) {
+            Phase::Succeeded
+        } else {
+            Phase::Live
+        }
+    }
+
+    fn readiness(&self) -> Option<Readiness> {
+        let seconds = self.has(flag::HAS_SINCE).then_some(self.since);
+        let whole = seconds.and_then(|seconds| Timestamp::from_second(seconds.into()).ok());
+        let since = whole.or_else(|| self.rare.as_deref()?.since);
+        let is_ready = self.has(flag::IS_READY);
+        self.has(flag::HAS_READINESS).then_some(Readiness { is_ready, since })
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
     }
 }
 
-impl Ips {
-    fn pack(ips: PodIps) -> Self {
-        match (&ips.primary, ips.all.as_ref()) {
-            (None, []) => Self::None,
-            (Some(PodIp::Ip(primary)), [PodIp::Ip(only)]) if primary == only => Self::One(*only),
-            (
-                Some(PodIp::Ip(IpAddr::V4(primary))),
-                [PodIp::Ip(IpAddr::V4(v4)), PodIp::Ip(IpAddr::V6(v6))],
-            ) if primary == v4 => Self::Both(*v4, *v6),
-            (Some(_) | None, _) => Self::Other(Box::new(ips)),
-        }
+/// If that is all there is to the time.
+fn whole_seconds(time: Timestamp) -> Option<u32> {
+    if time.subsec_nanosecond() != 0 {
+        return None;
     }
+    time.as_second().try_into().ok()
+}
 
-    fn unpack(&self) -> PodIps {
-        match self {
-            Self::None => PodIps::default(),
-            Self::One(ip) => {
-                PodIps { primary: Some(PodIp::Ip(*ip)), all: Arc::new([PodIp::Ip(*ip)]) }
-            }
-            Self::Both(v4, v6) => PodIps {
-                primary: Some(PodIp::Ip((*v4).into())),
-                all: Arc::new([PodIp::Ip((*v4).into()), PodIp::Ip((*v6).into())]),
-            },
-            Self::Other(ips) => ips.as_ref().clone(),
+fn pack_ips(ips: PodIps) -> (Ipv4Addr, Option<Ips>) {
+    let other = match (&ips.primary, ips.all.as_ref()) {
+        (Some(PodIp::Ip(IpAddr::V4(primary))), [PodIp::Ip(IpAddr::V4(only))])
+            if primary == only =>
+        {
+            return (*only, None);
         }
+        (None, []) => Ips::None,
+        (Some(PodIp::Ip(IpAddr::V6(primary))), [PodIp::Ip(IpAddr::V6(only))])
+            if primary == only =>
+        {
+            Ips::V6(*only)
+        }
+        (
+            Some(PodIp::Ip(IpAddr::V4(primary))),
+            [PodIp::Ip(IpAddr::V4(v4)), PodIp::Ip(IpAddr::V6(v6))],
+        ) if primary == v4 => Ips::Both(*v4, *v6),
+        (Some(_) | None, _) => Ips::Other(ips),
+    };
+    (Ipv4Addr::UNSPECIFIED, Some(other))
+}
+
+fn unpack_ips(ip: Ipv4Addr, ips: Option<&Ips>) -> PodIps {
+    let one = |ip: IpAddr| PodIps { primary: Some(PodIp::Ip(ip)), all: Arc::new([PodIp::Ip(ip)]) };
+    match ips {
+        None => one(ip.into()),
+        Some(Ips::None) => PodIps::default(),
+        Some(Ips::V6(ip)) => one((*ip).into()),
+        Some(Ips::Both(v4, v6)) => PodIps {
+            primary: Some(PodIp::Ip((*v4).into())),
+            all: Arc::new([PodIp::Ip((*v4).into()), PodIp::Ip((*v6).into())]),
+        },
+        Some(Ips::Other(ips)) => ips.clone(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use endpointd_model::Key;
+
+    use super::super::matching::Matching;
     use super::*;
+
+    fn back_and_forth(pod: &Pod) -> Pod {
+        let seat = Matching::default().seat(&pod.labels, PodId(0));
+        let around = Surroundings {
+            namespace: 0,
+            name: pod.name.clone(),
+            version: Version::OLDEST,
+            seat,
+            node: None,
+            named_ports: Arc::new(pod.named_ports.clone()),
+            picture: 0,
+        };
+        let record = PodRecord::new(pod.clone(), around);
+        record.unpack(&pod.namespace, &pod.labels, pod.node_name.as_ref())
+    }
 
     #[test]
     fn addresses_come_back_as_they_went_in() {
@@ -144,6 +253,8 @@ mod tests {
         for (primary, all) in [
             (None, vec![]),
             (Some("10.0.0.1"), vec!["10.0.0.1"]),
+            (Some("0.0.0.0"), vec!["0.0.0.0"]),
+            (Some("fd00::1"), vec!["fd00::1"]),
             (Some("10.0.0.1"), vec!["10.0.0.1", "fd00::1"]),
             (Some("fd00::1"), vec!["fd00::1", "10.0.0.1"]),
             (Some("10.0.0.1"), vec![]),
@@ -152,12 +263,50 @@ mod tests {
             (Some("nonsense"), vec!["nonsense"]),
         ] {
             let ips = PodIps { primary: primary.map(ip), all: all.into_iter().map(ip).collect() };
-            assert_eq!(Ips::pack(ips.clone()).unpack(), ips);
+            let pod = Pod { ips, ..Pod::default() };
+            assert_eq!(back_and_forth(&pod), pod);
+        }
+    }
+
+    #[test]
+    fn readiness_comes_back_as_it_went_in() {
+        let times = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5Z", "1969-12-31T23:59:59Z"];
+        let times = times.map(|time| time.parse().ok());
+        for since in times.into_iter().chain([None, Some(Timestamp::MAX)]) {
+            for is_ready in [true, false] {
+                let readiness = Some(Readiness { is_ready, since });
+                let pod = Pod { readiness, ..Pod::default() };
+                assert_eq!(back_and_forth(&pod), pod);
+            }
+        }
+        let pod = Pod { readiness: None, ..Pod::default() };
+        assert_eq!(back_and_forth(&pod), pod);
+    }
+
+    #[test]
+    fn what_few_pods_have_comes_back_too() {
+        let key = Key::new("shop", "web-1");
+        for uid in ["5e2cb0a7-91d0-4a5b-8f1e-0123456789ab", "not-a-uuid", ""] {
+            for phase in [Phase::Live, Phase::Failed, Phase::Succeeded] {
+                let pod = Pod {
+                    namespace: key.namespace.clone(),
+                    name: key.name.clone(),
+                    uid: uid.into(),
+                    phase,
+                    hostname: Some("web-1".into()),
+                    subdomain: Some("web".into()),
+                    node_name: Some("node-1".into()),
+                    is_terminating: phase == Phase::Failed,
+                    ..Pod::default()
+                };
+                assert_eq!(back_and_forth(&pod), pod);
+            }
         }
     }
 
     #[test]
     fn a_record_is_small() {
-        assert!(size_of::<PodRecord>() <= 176, "{} bytes", size_of::<PodRecord>());
+        assert!(size_of::<PodRecord>() <= 96, "{} bytes", size_of::<PodRecord>());
+        assert!(size_of::<Option<NodeSeat>>() == 8);
     }
 }
