@@ -4,7 +4,7 @@ use endpointd_model::{
     EndpointSlice, Endpoints, Failure, FailureKind, Found, Lookup, Node, Object, Outcome, Resource,
     Service, Write,
 };
-use endpointd_wire::{Decoded, Status, decode};
+use endpointd_wire::{Decoded, Encoding, Sent, Status, decode, decode_stored};
 
 use crate::ask::Ask;
 use crate::transport::{Answer, Silence};
@@ -37,7 +37,7 @@ pub(crate) fn outcome(ask: &Ask, write: &Write, answer: Result<Answer, Silence>)
 }
 
 fn done(ask: &Ask, write: &Write, answer: &Answer) -> Outcome {
-    let stored = read_object(write.resource(), answer);
+    let stored = read_stored(ask, write, answer);
     let is_delete = matches!(write, Write::Delete(_));
     match stored {
         // A server may answer with what it has just removed; only a finalizer keeps an object.
@@ -94,6 +94,19 @@ pub(crate) fn says_absent(status: &Status, name: &str) -> bool {
     status.reason == "NotFound" && status.details.name == name
 }
 
+fn read_stored(ask: &Ask, write: &Write, answer: &Answer) -> Result<Object, String> {
+    match (write, &ask.body) {
+        (Write::Create(object) | Write::Update(object), Some(body)) => {
+            let sent = Sent { object, body: &body.bytes };
+            decode_stored(encoding_of(answer)?, &answer.body, sent)
+                .map_err(|error| error.to_string())
+        }
+        (Write::Create(_) | Write::Update(_) | Write::Delete(_), _) => {
+            read_object(write.resource(), answer)
+        }
+    }
+}
+
 fn read_object(resource: Resource, answer: &Answer) -> Result<Object, String> {
     match resource {
         Resource::Slices => read::<EndpointSlice>(answer).map(Object::Slice),
@@ -102,8 +115,11 @@ fn read_object(resource: Resource, answer: &Answer) -> Result<Object, String> {
 }
 
 fn read<T: Decoded>(answer: &Answer) -> Result<T, String> {
-    let encoding = answer.encoding.ok_or("neither JSON nor protobuf")?;
-    decode(encoding, &answer.body).map_err(|error| error.to_string())
+    decode(encoding_of(answer)?, &answer.body).map_err(|error| error.to_string())
+}
+
+fn encoding_of(answer: &Answer) -> Result<Encoding, &'static str> {
+    answer.encoding.ok_or("neither JSON nor protobuf")
 }
 
 fn retry_after_secs(answer: &Answer) -> u32 {

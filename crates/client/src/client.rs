@@ -13,7 +13,7 @@ use crate::ask::{Accept, Ask};
 use crate::budget::Budget;
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::feed;
-use crate::known::Known;
+use crate::known::{Known, UnderWay};
 use crate::stats::RequestStats;
 use crate::transport::{Answer, Silence, Transport};
 
@@ -88,6 +88,12 @@ impl Client {
             answer = self.ask(&ask).await;
         }
         answer::outcome(&ask, write, answer)
+    }
+
+    /// To be kept until the caller has taken in the answer to this write: till then the watch does
+    /// not tell of its object.
+    pub fn begin(&self, write: &Write) -> UnderWay {
+        UnderWay::new(self.known.clone(), write.resource(), write.key())
     }
 
     /// The caller has taken in this answer to a write: the watch need not tell it again.

@@ -27,5 +27,6 @@ pub mod recorder;
 
 pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
+pub use known::UnderWay;
 pub use moment::Moment;
 pub use stats::{RequestCount, RequestKind, RequestStats};

@@ -27,7 +27,7 @@ impl Labels {
         self.get(key).is_some()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Text)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Text, &Text)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
 

@@ -25,6 +25,8 @@ pub enum UidForm<'a> {
 }
 
 const DASHES: [usize; 4] = [8, 13, 18, 23];
+/// Where the two digits of each byte begin.
+const DIGITS_AT: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 impl Uid {
     pub fn is_empty(&self) -> bool {
@@ -39,7 +41,7 @@ impl Uid {
     }
 
     /// Calls `with` on the text without keeping it on the heap.
-    fn with_text<R>(&self, with: impl FnOnce(&str) -> R) -> R {
+    pub fn with_text<R>(&self, with: impl FnOnce(&str) -> R) -> R {
         match &self.0 {
             Repr::Other(text) => with(text),
             Repr::Uuid(bytes) => {
@@ -119,12 +121,9 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     if text.len() != 36 || DASHES.iter().any(|&at| text[at] != b'-') {
         return None;
     }
-    let mut digits = text.iter().enumerate().filter(|(at, _)| !DASHES.contains(at));
     let mut bytes = [0; 16];
-    for byte in &mut bytes {
-        let (_, high) = digits.next()?;
-        let (_, low) = digits.next()?;
-        *byte = hex_value(*high)? << 4 | hex_value(*low)?;
+    for (byte, at) in bytes.iter_mut().zip(DIGITS_AT) {
+        *byte = hex_value(text[at])? << 4 | hex_value(text[at + 1])?;
     }
     Some(bytes)
 }
@@ -140,10 +139,9 @@ fn hex_value(digit: u8) -> Option<u8> {
 fn uuid_text(bytes: &[u8; 16]) -> [u8; 36] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [b'-'; 36];
-    let places = (0..36).filter(|at| !DASHES.contains(at));
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    for (place, digit) in places.zip(digits) {
-        text[place] = DIGITS[usize::from(digit)];
+    for (byte, at) in bytes.iter().zip(DIGITS_AT) {
+        text[at] = DIGITS[usize::from(byte >> 4)];
+        text[at + 1] = DIGITS[usize::from(byte & 15)];
     }
     text
 }

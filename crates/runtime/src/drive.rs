@@ -11,7 +11,7 @@ use endpointd_model::{Kind, News, Outcome, Resource, Version};
 use endpointd_status::{Board, Leadership, Metrics};
 use std::collections::BTreeMap;
 
-use crate::errands::Errands;
+use crate::errands::{Done, Errands};
 use crate::feeds::Feeds;
 use crate::journal::Journal;
 use crate::office::{Office, Turn};
@@ -89,10 +89,8 @@ impl Drive {
                     self.turn(turn, Some(leadership));
                     office.stand_again().await;
                 }
-                () = self.errands.receive(&mut answers) => self.hear_all(answers.drain(..)),
-                () = self.feeds.receive(&mut news) => {
-                    self.hear_all(news.drain(..).map(|(kind, news)| Input::News(kind, news)));
-                }
+                () = self.errands.receive(&mut answers) => self.hear_answers(answers.drain(..)),
+                () = self.feeds.receive(&mut news) => self.hear_news(news.drain(..)),
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -113,24 +111,32 @@ impl Drive {
                 tracing::warn!("some writes were not answered in time");
                 break;
             }
-            self.hear_all(answers.drain(..));
+            self.hear_answers(answers.drain(..));
             self.perform();
         }
         self.picture(Duration::ZERO);
     }
 
-    fn hear_all(&mut self, inputs: impl Iterator<Item = Input>) {
+    fn hear_news(&mut self, news: impl Iterator<Item = (Kind, News)>) {
         let now = self.now();
-        for input in inputs {
+        for (kind, news) in news {
             // Bookmarks change nothing that people look at.
-            let is_bookmark = matches!(&input, Input::News(_, News::Passed(_)));
-            self.log.is_changed |= !is_bookmark;
+            self.log.is_changed |= !matches!(news, News::Passed(_));
+            self.engine.handle(Input::News(kind, news), now);
+        }
+    }
+
+    fn hear_answers(&mut self, answers: impl Iterator<Item = Done>) {
+        let now = self.now();
+        self.log.is_changed = true;
+        for Done { input, under_way } in answers {
             let stored = stored_by(&input);
             self.engine.handle(input, now);
             // Only now: until then the watch may be the first to tell.
             if let Some((resource, version)) = stored {
                 self.client.note_known(resource, version);
             }
+            drop(under_way);
         }
     }
 

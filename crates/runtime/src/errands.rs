@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use endpointd_client::Client;
+use endpointd_client::{Client, UnderWay};
 use endpointd_engine::{Input, Ticket};
 use endpointd_model::{Controller, Lookup, Outcome, Write};
 use endpointd_status::{Metrics, Wrote};
@@ -16,8 +16,15 @@ pub struct Errands {
     term: Term,
     metrics: Metrics,
     /// As many as there are errands, which the engine bounds.
-    sender: mpsc::UnboundedSender<Input>,
-    receiver: mpsc::UnboundedReceiver<Input>,
+    sender: mpsc::UnboundedSender<Done>,
+    receiver: mpsc::UnboundedReceiver<Done>,
+}
+
+/// An errand's answer.
+pub struct Done {
+    pub input: Input,
+    /// Of a write: to be dropped once the engine knows.
+    pub under_way: Option<UnderWay>,
 }
 
 /// Answers taken at once.
@@ -32,6 +39,7 @@ impl Errands {
     pub fn send(&self, ticket: Ticket, controller: Controller, write: Box<Write>) {
         let (client, term) = (self.client.clone(), self.term.clone());
         let (metrics, sender) = (self.metrics.clone(), self.sender.clone());
+        let under_way = Some(client.begin(&write));
         tokio::spawn(async move {
             let began = Instant::now();
             // The last look before it leaves: the lease may be over since the engine decided.
@@ -45,7 +53,7 @@ impl Errands {
                 took: began.elapsed(),
             });
             // Nobody listens only when all is over.
-            let _ = sender.send(Input::Outcome(ticket, outcome));
+            let _ = sender.send(Done { input: Input::Outcome(ticket, outcome), under_way });
         });
     }
 
@@ -53,12 +61,12 @@ impl Errands {
         let (client, sender) = (self.client.clone(), self.sender.clone());
         tokio::spawn(async move {
             let found = client.look(&lookup).await;
-            let _ = sender.send(Input::Found(ticket, found));
+            let _ = sender.send(Done { input: Input::Found(ticket, found), under_way: None });
         });
     }
 
     /// Adds the answers that have arrived, at least one; waits for it if need be.
-    pub async fn receive(&mut self, answers: &mut Vec<Input>) {
+    pub async fn receive(&mut self, answers: &mut Vec<Done>) {
         self.receiver.recv_many(answers, ANSWERS_MAX).await;
     }
 }

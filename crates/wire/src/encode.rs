@@ -1,24 +1,26 @@
 //! Writing objects, as upstream writes them: what is zero or absent is left out, but a slice
 //! always says `endpoints` and `ports`.
 
+mod backwards;
+mod protobuf;
+
 use endpointd_model::{EndpointSlice, Endpoints, Object};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::decode::Decoded;
-use crate::envelope::{Encoding, seal};
+use crate::envelope::Encoding;
 use crate::{endpoints, slice};
 
 /// The body of a create or an update.
 pub fn encode(encoding: Encoding, object: &Object) -> Vec<u8> {
-    match object {
-        Object::Slice(slice) => {
-            let message = slice::EndpointSlice::from(slice);
-            encode_message::<EndpointSlice, _>(encoding, &message)
+    match (encoding, object) {
+        (Encoding::Protobuf, object) => protobuf::body(object),
+        (Encoding::Json, Object::Slice(slice)) => {
+            to_json::<EndpointSlice>(&slice::EndpointSlice::from(slice))
         }
-        Object::Endpoints(endpoints) => {
-            let message = endpoints::Endpoints::from(endpoints);
-            encode_message::<Endpoints, _>(encoding, &message)
+        (Encoding::Json, Object::Endpoints(endpoints)) => {
+            to_json::<Endpoints>(&endpoints::Endpoints::from(endpoints))
         }
     }
 }
@@ -38,14 +40,8 @@ pub fn to_json_value(object: &Object) -> Value {
 
 const ALWAYS_JSON: &str = "wire structs have text keys and no failing fields";
 
-fn encode_message<T: Decoded, W: prost::Message + Serialize>(
-    encoding: Encoding,
-    message: &W,
-) -> Vec<u8> {
-    match encoding {
-        Encoding::Json => serde_json::to_vec(&Typed::of::<T>(message)).expect(ALWAYS_JSON),
-        Encoding::Protobuf => seal(T::API_VERSION, T::KIND, message),
-    }
+fn to_json<T: Decoded>(message: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(&Typed::of::<T>(message)).expect(ALWAYS_JSON)
 }
 
 /// An object that says what it is.

@@ -28,7 +28,7 @@ impl Encoding {
     }
 }
 
-const MAGIC: &[u8; 4] = b"k8s\0";
+pub(crate) const MAGIC: &[u8; 4] = b"k8s\0";
 
 /// `runtime.Unknown`: what is inside, still unread.
 #[derive(Clone, PartialEq, prost::Message)]

@@ -23,6 +23,7 @@ mod quantity;
 mod service;
 mod slice;
 mod status;
+mod stored;
 mod time;
 mod watch;
 
@@ -35,6 +36,7 @@ pub use list::{Page, decode_list};
 pub use malformed::{Identity, Malformed};
 pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
+pub use stored::{Sent, decode_stored};
 pub use watch::{
-    Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event, peek_version,
+    Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event, peek,
 };

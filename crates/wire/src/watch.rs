@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use endpointd_model::Text;
+use endpointd_model::{Key, Text};
 use prost::Message;
 use prost::bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
@@ -155,9 +155,9 @@ pub fn decode_watch_event<T: Decoded>(
     })
 }
 
-/// The version that a frame says an object has now, without reading the object. Only protobuf makes
-/// that cheap; of anything else, and of a deletion, nothing is said.
-pub fn peek_version(encoding: Encoding, frame: &Bytes) -> Option<Text> {
+/// Which object a frame is about, and the version it has now, without reading the object. Only
+/// protobuf makes that cheap; of anything else, and of a deletion, nothing is said.
+pub fn peek(encoding: Encoding, frame: &Bytes) -> Option<(Key, Text)> {
     if encoding == Encoding::Json {
         return None;
     }
@@ -166,7 +166,8 @@ pub fn peek_version(encoding: Encoding, frame: &Bytes) -> Option<Text> {
         return None;
     }
     let Marked { metadata } = read_marked(encoding, &object.raw).ok()?;
-    Some(text(metadata.resource_version))
+    let MarkedMeta { name, namespace, resource_version, annotations: _ } = metadata;
+    Some((Key::new(text(namespace), text(name)), text(resource_version)))
 }
 
 fn read_object<T: Decoded>(encoding: Encoding, object: &Bytes) -> Result<T, Malformed> {
@@ -187,6 +188,10 @@ struct Marked {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct MarkedMeta {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "3")]
+    namespace: String,
     #[prost(string, tag = "6")]
     resource_version: String,
     #[prost(message, repeated, tag = "12")]
@@ -203,7 +208,7 @@ fn read_marked(encoding: Encoding, object: &Bytes) -> Result<Marked, String> {
 
 impl From<MarkedMeta> for Bookmark {
     fn from(meta: MarkedMeta) -> Self {
-        let MarkedMeta { resource_version, annotations } = meta;
+        let MarkedMeta { resource_version, annotations, .. } = meta;
         Self {
             resource_version: text(resource_version),
             ends_initial_events: annotations

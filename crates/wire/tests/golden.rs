@@ -7,12 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use endpointd_model::{
-    ClusterIp, EndpointSlice, Endpoints, Family, Key, NamedPort, Node, Object, Phase, Pod, PodIp,
-    Protocol, Resource, Service, Target, TargetPort, TopologyMode, TrafficDistribution,
+    ClusterIp, EndpointSlice, Endpoints, Family, Key, Meta, NamedPort, Node, Object, Phase, Pod,
+    PodIp, Protocol, Resource, Service, Target, TargetPort, TopologyMode, TrafficDistribution,
 };
 use endpointd_wire::{
-    Bytes, Decoded, Encoding, Frames, Page, Status, WatchEvent, decode, decode_list, decode_status,
-    decode_watch_event, encode, encode_delete, peek_version,
+    Bytes, Decoded, Encoding, Frames, Page, Sent, Status, WatchEvent, decode, decode_list,
+    decode_status, decode_stored, decode_watch_event, encode, encode_delete, peek,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -140,6 +140,41 @@ fn a_slice_is_read_and_written() {
     check_ours("endpointslice", &encode(Encoding::Protobuf, &Object::Slice(slice)));
 }
 
+/// What is taken from the witness was not read from the answer.
+fn stored(name: &str, witness: &Object, sent: &Object) -> Object {
+    let answer = read(&format!("{name}.pb"));
+    let body = encode(Encoding::Protobuf, sent).into();
+    let sent = Sent { object: witness, body: &body };
+    decode_stored(Encoding::Protobuf, &answer, sent).expect("a good answer")
+}
+
+#[test]
+fn a_slice_stored_as_it_was_sent_is_not_read_again() {
+    let slice: EndpointSlice = object("endpointslice");
+    let meta = Meta { name: "witness".into(), ..Meta::default() };
+    let witness = Object::Slice(EndpointSlice { meta, ..EndpointSlice::default() });
+    let whole = Object::Slice(slice.clone());
+    let told = stored("endpointslice", &witness, &whole);
+    let expected = EndpointSlice { meta: slice.meta.clone(), ..EndpointSlice::default() };
+    assert_eq!(told, Object::Slice(expected), "new metadata, and the rest as it was sent");
+    let mut other = slice;
+    other.endpoints[1].zone = Some("elsewhere".into());
+    assert_eq!(stored("endpointslice", &witness, &Object::Slice(other)), whole);
+}
+
+#[test]
+fn endpoints_stored_as_they_were_sent_are_not_read_again() {
+    let endpoints: Endpoints = object("endpoints");
+    let witness = Object::Endpoints(Endpoints::default());
+    let whole = Object::Endpoints(endpoints.clone());
+    let told = stored("endpoints", &witness, &whole);
+    let expected = Endpoints { meta: endpoints.meta.clone(), ..Endpoints::default() };
+    assert_eq!(told, Object::Endpoints(expected), "new metadata, and the rest as it was sent");
+    let mut other = endpoints;
+    other.subsets.pop();
+    assert_eq!(stored("endpoints", &witness, &Object::Endpoints(other)), whole);
+}
+
 #[test]
 fn a_delete_is_written() {
     let target = Target {
@@ -221,10 +256,11 @@ fn a_version_can_be_read_without_its_object() {
     frames.push(&read("watch.pb"));
     let mut versions = Vec::new();
     while let Some(frame) = frames.next_frame().expect("short frames") {
-        versions.push(peek_version(Encoding::Protobuf, &frame));
-        assert_eq!(peek_version(Encoding::Json, &frame), None);
+        versions.push(peek(Encoding::Protobuf, &frame));
+        assert_eq!(peek(Encoding::Json, &frame), None);
     }
-    let (added, modified) = (Some("100".into()), Some("102".into()));
+    let pod = Key::new("shop", "web-a");
+    let (added, modified) = (Some((pod.clone(), "100".into())), Some((pod.clone(), "102".into())));
     assert_eq!(versions, [added, None, modified, None, None, None], "no deletion, no bookmark");
 }
 

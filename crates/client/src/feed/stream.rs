@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use endpointd_model::{Failure, FailureKind, Sight, Version};
-use endpointd_wire::{
-    Bookmark, Bytes, Encoding, Frames, WatchEvent, decode_watch_event, peek_version,
-};
+use endpointd_wire::{Bookmark, Bytes, Encoding, Frames, WatchEvent, decode_watch_event, peek};
 use http::Response;
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -81,7 +79,7 @@ impl Feed {
                 }
                 Err(cut) => return Ok(stream.ended(cut)),
             };
-            if !is_picture && let Some(echo) = self.echo::<T>(stream.encoding, &frame) {
+            if !is_picture && let Some(echo) = self.echo::<T>(stream.encoding, &frame).await {
                 self.pass::<T>(echo).await?;
                 continue;
             }
@@ -122,10 +120,13 @@ impl Feed {
 
 impl Feed {
     /// What a frame passes that only repeats the answer to a write.
-    fn echo<T: Watched>(&self, encoding: Encoding, frame: &Bytes) -> Option<Bookmark> {
+    async fn echo<T: Watched>(&self, encoding: Encoding, frame: &Bytes) -> Option<Bookmark> {
         let resource = T::WRITTEN?;
-        let resource_version = peek_version(encoding, frame)?;
-        let is_known = self.client.known.take(resource, Version::of(&resource_version));
+        let (key, resource_version) = peek(encoding, frame)?;
+        let known = &self.client.known;
+        // Often an echo is a little faster than its answer.
+        known.settled(resource, &key).await;
+        let is_known = known.take(resource, Version::of(&resource_version));
         is_known.then_some(Bookmark { resource_version, ends_initial_events: false })
     }
 }

@@ -1,0 +1,69 @@
+//! Reading what the API server has stored of what it was sent. Mostly that is the same with new
+//! metadata, and then the rest need not be read: equal bytes are equal objects.
+
+use endpointd_model::{EndpointSlice, Endpoints, Meta, Object};
+use prost::Message;
+use prost::bytes::Bytes;
+use prost::encoding::decode_varint;
+
+use crate::decode::decode;
+use crate::envelope::{Encoding, Unknown};
+use crate::malformed::Malformed;
+use crate::meta::ObjectMeta;
+
+/// A create or an update, as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    pub object: &'a Object,
+    pub body: &'a Bytes,
+}
+
+/// Reads the answer to a create or an update.
+pub fn decode_stored(
+    encoding: Encoding,
+    answer: &Bytes,
+    sent: Sent<'_>,
+) -> Result<Object, Malformed> {
+    if encoding == Encoding::Protobuf
+        && let Some(meta) = new_meta(answer, sent.body)
+    {
+        return Ok(with_meta(sent.object, meta));
+    }
+    match sent.object {
+        Object::Slice(_) => decode(encoding, answer).map(Object::Slice),
+        Object::Endpoints(_) => decode(encoding, answer).map(Object::Endpoints),
+    }
+}
+
+/// The metadata of the answer, if nothing else is new.
+fn new_meta(answer: &Bytes, sent: &Bytes) -> Option<Meta> {
+    let (answer, sent) = (Unknown::open(answer).ok()?, Unknown::open(sent).ok()?);
+    let (meta, content) = split(&answer.raw)?;
+    let (_, sent_content) = split(&sent.raw)?;
+    if answer.type_meta != sent.type_meta || content != sent_content {
+        return None;
+    }
+    ObjectMeta::decode(meta).ok().map(Meta::from)
+}
+
+/// Metadata, which is the first field of every object, and what comes after it.
+fn split(mut raw: &[u8]) -> Option<(&[u8], &[u8])> {
+    const METADATA: u8 = 1 << 3 | 2;
+    if *raw.split_off_first()? != METADATA {
+        return None;
+    }
+    let n_bytes = usize::try_from(decode_varint(&mut raw).ok()?).ok()?;
+    raw.split_at_checked(n_bytes)
+}
+
+fn with_meta(object: &Object, meta: Meta) -> Object {
+    match object {
+        Object::Slice(EndpointSlice { meta: _, address_type, endpoints, ports }) => {
+            let (address_type, endpoints) = (address_type.clone(), endpoints.clone());
+            Object::Slice(EndpointSlice { meta, address_type, endpoints, ports: ports.clone() })
+        }
+        Object::Endpoints(Endpoints { meta: _, subsets }) => {
+            Object::Endpoints(Endpoints { meta, subsets: subsets.clone() })
+        }
+    }
+}
