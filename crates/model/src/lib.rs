@@ -23,7 +23,7 @@ mod uid;
 mod version;
 mod write;
 
-pub use address::{BadAddress, Family, parse_ip, refused_by_api_server};
+pub use address::{BadAddress, Family, IpText, parse_ip, refused_by_api_server};
 pub use change::{Change, Kind, News, Sight};
 pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
 pub use jiff::Timestamp;

@@ -2,17 +2,18 @@
 
 mod truncation;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    BadAddress, ClusterIp, EndpointAddress, Endpoints, Family, Labels, Meta, Object, Pod, PodIp,
-    Resource, Selection, Service, Subset, SubsetPort, Target, Text, Write, names,
+    BadAddress, ClusterIp, EndpointAddress, Endpoints, Family, IpText, Labels, Meta, Object, Pod,
+    PodIp, Resource, Selection, Service, Subset, SubsetPort, Target, Text, Write, names,
 };
 
 use self::truncation::{Capacity, truncate};
 use crate::pods::{self, bad_address_notice};
 use crate::port_set::{PortResolver, PortSet};
-use crate::subsets::{SamePort, repack, same_subsets};
+use crate::subsets::{SamePort, repack, same_subsets, sort_addresses};
 use crate::{EndpointsSnapshot, LeftOut, Plan, Reason, trigger};
 
 /// Plans the Endpoints of one Service.
@@ -41,7 +42,9 @@ fn plan_pods(service: &Service, snapshot: &EndpointsSnapshot) -> Plan {
     plan.memory.trigger = Some(trigger);
     let published = publish(service, &snapshot.pods, &mut plan);
     let (subsets, capacity) = truncate(published);
-    plan.left_out.extend(beyond_capacity(&subsets, &snapshot.pods, &plan.left_out));
+    if capacity == Capacity::Over {
+        plan.left_out.extend(beyond_capacity(&subsets, &snapshot.pods, &plan.left_out));
+    }
     plan.left_out.sort();
     plan.counts.n_desired = truncation::n_addresses(&subsets);
 
@@ -86,7 +89,8 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
             subset.not_ready_addresses.push(address(service, pod, ip));
         }
     }
-    repack(&subsets, SamePort::ByValue)
+    subsets.iter_mut().for_each(sort_addresses);
+    repack(Cow::Owned(subsets), SamePort::ByValue).into_owned()
 }
 
 /// One address a pod: the first good one of the Service's primary family.
@@ -108,7 +112,7 @@ fn first_address(
     let addresses = pods::addresses(pod, family);
     bad_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
     let first = addresses.first.ok_or_else(|| addresses.why_none(family))?;
-    Ok(first.to_string().into())
+    Ok(IpText::new(first).into())
 }
 
 /// Without `ipFamilies`, a real cluster IP decides, and without that the pod's own address.
@@ -181,5 +185,5 @@ fn is_up_to_date(
     let annotation = observed.meta.annotations.get(names::OVER_CAPACITY).map(AsRef::as_ref);
     annotation == capacity.annotation()
         && observed.meta.labels.with(names::HEADLESS, None) == labels.with(names::HEADLESS, None)
-        && same_subsets(&repack(&observed.subsets, SamePort::ByOccurrence), subsets)
+        && same_subsets(&repack(Cow::Borrowed(&observed.subsets), SamePort::ByOccurrence), subsets)
 }

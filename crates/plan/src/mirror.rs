@@ -1,12 +1,13 @@
 //! The mirroring controller's decision. Upstream: `syncEndpoints` and its reconciler.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use endpointd_model::{
     AddressType, Annotations, Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice,
-    Endpoints, Family, Labels, Meta, Notice, NoticeReason, OwnerRef, Regarding, Subset, SubsetPort,
-    Text, names, parse_ip, refused_by_api_server,
+    Endpoints, Family, IpText, Labels, Meta, Notice, NoticeReason, OwnerRef, Regarding, Subset,
+    SubsetPort, Text, names, parse_ip, refused_by_api_server,
 };
 
 use endpointd_mutants::{Mutant, is_on};
@@ -183,7 +184,8 @@ impl Collected {
     fn of(endpoints: &Endpoints, max: usize) -> Self {
         let mut collected =
             Self { endpoints_by_group: BTreeMap::new(), n_invalid: 0, n_skipped: 0 };
-        for subset in repack(&endpoints.subsets, SamePort::ByOccurrence) {
+        let observed = Cow::Borrowed(endpoints.subsets.as_slice());
+        for subset in repack(observed, SamePort::ByOccurrence).into_owned() {
             collected.add(subset, max);
         }
         collected
@@ -251,7 +253,7 @@ fn endpoint(address: EndpointAddress, is_ready: bool) -> Option<(AddressType, En
     let EndpointAddress { ip, hostname, node_name, target_ref } = address;
     let ip = parse_ip(&ip).filter(|ip| refused_by_api_server(*ip).is_none())?;
     let endpoint = Endpoint {
-        addresses: vec![ip.to_string().into()],
+        addresses: vec![IpText::new(ip).into()],
         conditions: Conditions { ready: Some(is_ready), ..Conditions::default() },
         hostname,
         node_name,

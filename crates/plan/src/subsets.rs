@@ -1,6 +1,7 @@
 //! Subsets in canonical form: each port with exactly the addresses that offer it, ports with the
 //! same addresses together. Upstream: `RepackSubsets`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use endpointd_model::{EndpointAddress, Subset, SubsetPort, Uid};
@@ -24,7 +25,36 @@ type AddressState = (usize, bool);
 /// Expands the subsets and merges them again. An address is one IP and target uid; for one port,
 /// not ready wins over ready. The result does not depend on the order of the input, but for which
 /// of two addresses with the same IP and uid lends its other fields: the first.
-pub fn repack(subsets: &[Subset], same: SamePort) -> Vec<Subset> {
+pub fn repack(subsets: Cow<'_, [Subset]>, same: SamePort) -> Cow<'_, [Subset]> {
+    if is_packed(&subsets) { subsets } else { Cow::Owned(merge(&subsets, same)) }
+}
+
+/// One subset in canonical form, as nearly all are that we meet, is what it would become.
+fn is_packed(subsets: &[Subset]) -> bool {
+    let [Subset { addresses, not_ready_addresses, ports }] = subsets else {
+        return subsets.is_empty();
+    };
+    let is_sorted = |list: &[EndpointAddress]| list.is_sorted_by(|a, b| identity(a) < identity(b));
+    let is_ready = |one: &EndpointAddress| {
+        let sought = identity(one);
+        addresses.binary_search_by(|ready| identity(ready).cmp(&sought)).is_ok()
+    };
+    !(addresses.is_empty() && not_ready_addresses.is_empty())
+        && ports.is_sorted_by(|a, b| a < b)
+        && ports.iter().all(|port| port.port > 0)
+        && is_sorted(addresses)
+        && is_sorted(not_ready_addresses)
+        && !not_ready_addresses.iter().any(is_ready)
+}
+
+/// As canonical form has them. Where two have one identity, the first one stays the first.
+pub fn sort_addresses(subset: &mut Subset) {
+    for list in [&mut subset.addresses, &mut subset.not_ready_addresses] {
+        list.sort_by(|a, b| identity(a).cmp(&identity(b)));
+    }
+}
+
+fn merge(subsets: &[Subset], same: SamePort) -> Vec<Subset> {
     let addresses = Addresses::of(subsets);
     let mut ports_by_states: BTreeMap<Vec<AddressState>, Vec<PortKey>> = BTreeMap::new();
     for (members, ports) in ports_by_members(subsets, same) {
@@ -144,4 +174,40 @@ fn same_address(a: &EndpointAddress, b: &EndpointAddress) -> bool {
         (a, b) => a.is_none() && b.is_none(),
     };
     same_target && (ip, hostname, node_name) == (&b.ip, &b.hostname, &b.node_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subset(ready: &[&str], not_ready: &[&str], ports: &[i32]) -> Subset {
+        let address =
+            |ip: &&str| EndpointAddress { ip: (*ip).into(), ..EndpointAddress::default() };
+        let port = |port: &i32| SubsetPort { port: *port, ..SubsetPort::default() };
+        Subset {
+            addresses: ready.iter().map(address).collect(),
+            not_ready_addresses: not_ready.iter().map(address).collect(),
+            ports: ports.iter().map(port).collect(),
+        }
+    }
+
+    #[test]
+    fn what_counts_as_packed_is_what_merging_makes_of_it() {
+        for (subsets, is_canonical) in [
+            (vec![], true),
+            (vec![subset(&["10.0.0.1", "10.0.0.2"], &["10.0.0.3"], &[80, 443])], true),
+            (vec![subset(&["10.0.0.1"], &[], &[])], true),
+            (vec![subset(&["10.0.0.2", "10.0.0.1"], &[], &[80])], false),
+            (vec![subset(&["10.0.0.1", "10.0.0.1"], &[], &[80])], false),
+            (vec![subset(&["10.0.0.1"], &["10.0.0.1"], &[80])], false),
+            (vec![subset(&["10.0.0.1"], &[], &[443, 80])], false),
+            (vec![subset(&["10.0.0.1"], &[], &[80, 80])], false),
+            (vec![subset(&["10.0.0.1"], &[], &[0])], false),
+            (vec![subset(&[], &[], &[80])], false),
+            (vec![subset(&["10.0.0.1"], &[], &[80]), subset(&["10.0.0.1"], &[], &[443])], false),
+        ] {
+            assert_eq!(is_packed(&subsets), is_canonical, "{subsets:?}");
+            assert_eq!(merge(&subsets, SamePort::ByValue) == subsets, is_canonical, "{subsets:?}");
+        }
+    }
 }

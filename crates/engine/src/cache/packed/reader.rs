@@ -1,9 +1,8 @@
 //! Reading what `writer` wrote, and nothing else: bytes that make no sense are a bug.
 
-use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use endpointd_model::{Labels, ObjectRef, Protocol, Text, Timestamp, Uid};
+use endpointd_model::{IpText, Labels, ObjectRef, Protocol, Text, Timestamp, Uid};
 
 use super::Identity;
 use super::columns::{ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, V4, V6, known_text, row};
@@ -15,7 +14,6 @@ pub struct Reader<'a> {
     previous: [Text; N_COLUMNS],
     previous_frame: ObjectRef,
     spelled: Vec<u8>,
-    printed: String,
 }
 
 impl<'a> Reader<'a> {
@@ -24,14 +22,7 @@ impl<'a> Reader<'a> {
         previous[Column::Namespace as usize] = identity.namespace.clone();
         previous[Column::Name as usize] = identity.name.clone();
         previous[Column::Value as usize] = identity.name.clone();
-        Self {
-            bytes,
-            texts,
-            previous,
-            previous_frame: ObjectRef::default(),
-            spelled: Vec::new(),
-            printed: String::new(),
-        }
+        Self { bytes, texts, previous, previous_frame: ObjectRef::default(), spelled: Vec::new() }
     }
 
     pub fn forget(&mut self, column: Column) {
@@ -145,19 +136,13 @@ impl<'a> Reader<'a> {
     pub fn address(&mut self) -> Text {
         match self.byte() {
             V4 => self.v4(),
-            V6 => {
-                let ip = Ipv6Addr::from(self.array::<16>());
-                ip.to_string().into()
-            }
+            V6 => IpText::new(Ipv6Addr::from(self.array::<16>()).into()).into(),
             _ => self.text(Column::Address),
         }
     }
 
     pub fn v4(&mut self) -> Text {
-        let ip = Ipv4Addr::from(self.array::<4>());
-        self.printed.clear();
-        write!(self.printed, "{ip}").expect("a string takes everything");
-        self.printed.as_str().into()
+        IpText::new(Ipv4Addr::from(self.array::<4>()).into()).into()
     }
 
     pub fn target(&mut self, bits: u8) -> Option<ObjectRef> {
