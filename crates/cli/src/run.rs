@@ -19,10 +19,10 @@ pub fn run(flags: &Flags) -> Result<(), Refusal> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     start_log(flags.log_format, flags.log_level);
-    shell::one_thread()?.block_on(async {
+    shell::on_one_thread(async {
         let stopped = shell::stop_signal()?;
         endpointd_runtime::run(options, |_| (), stopped).await.map_err(refusal)
-    })
+    })?
 }
 
 fn start_log(format: LogFormat, level: LogLevel) {

@@ -1,5 +1,7 @@
 //! What commands that run for a while have in common: threads, and an end by signal.
 
+use std::panic::resume_unwind;
+
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -14,8 +16,15 @@ pub fn workers() -> Result<Runtime, Refusal> {
 
 /// For the controllers alone. A change wakes us several times, each time for a moment: handing
 /// it from thread to thread costs more than it saves.
-pub fn one_thread() -> Result<Runtime, Refusal> {
-    build(&mut Builder::new_current_thread())
+pub fn on_one_thread<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Refusal> {
+    let runtime = build(&mut Builder::new_current_thread())?;
+    // As a task: what the runtime itself waits for is woken by way of the kernel.
+    runtime.block_on(async {
+        let done = tokio::spawn(work).await;
+        Ok(done.unwrap_or_else(|error| resume_unwind(error.into_panic())))
+    })
 }
 
 fn build(builder: &mut Builder) -> Result<Runtime, Refusal> {
