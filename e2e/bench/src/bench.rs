@@ -5,6 +5,7 @@ use endpointd_control_plane::Binaries;
 use tokio::runtime::Runtime;
 
 use crate::contender::Contender;
+use crate::load::Layout;
 use crate::progress::Progress;
 use crate::record::{Measure, Record, Scenario};
 use crate::scale::Scale;
@@ -21,9 +22,13 @@ pub struct Bench<'a> {
 
 /// How many runs there will be, for the progress bar.
 pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
-    let all = scale.contenders.len() * scale.n_rounds;
+    let rounds = || 0..scale.n_rounds;
+    let all: usize = rounds().map(|round| scale.contenders(round).len()).sum();
+    let cold = |layout: &Layout| -> usize {
+        rounds().map(|round| scale.cold_starters(round, *layout).len()).sum()
+    };
     let of = |scenario: &Scenario| match scenario {
-        Scenario::ColdStart => all * scale.cold.len(),
+        Scenario::ColdStart => scale.cold.iter().map(cold).sum(),
         Scenario::Restart | Scenario::Churn | Scenario::Rollout | Scenario::Idle => all,
         Scenario::Crowded => all * scale.crowds.len(),
         Scenario::Floor => scale.n_rounds * scale.cold.len(),
@@ -55,14 +60,6 @@ impl<'a> Bench<'a> {
             Scenario::Engine => scenarios::engine::run(self),
         };
         done.with_context(|| format!("{scenario} failed"))
-    }
-
-    /// Who is measured in a round: each begins with another one.
-    pub fn contenders(&self, round: usize) -> Vec<Contender> {
-        let mut all = self.scale.contenders.clone();
-        let n_all = all.len();
-        all.rotate_left(round % n_all);
-        all
     }
 
     /// Tells the progress bar of the next run.

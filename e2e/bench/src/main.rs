@@ -37,7 +37,7 @@ struct Cli {
     /// Leave out cold starts with more pods
     #[arg(long, value_name = "N")]
     pods_max: Option<usize>,
-    /// How often everything is measured
+    /// How often everything is measured; by default three times, and the peer as it comes once
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
     /// Only these: to see what a change of ours does, or to leave out the slowest
@@ -78,6 +78,7 @@ fn run(cli: &Cli) -> Result<()> {
     };
     if let Some(rounds) = cli.rounds {
         scale.n_rounds = usize::from(rounds);
+        scale.n_limited_rounds = scale.n_rounds;
     }
     if let Some(most) = cli.pods_max {
         scale.cold.retain(|layout| layout.n_pods <= most);

@@ -9,6 +9,9 @@ use crate::load::Layout;
 pub struct Scale {
     pub contenders: Vec<Contender>,
     pub n_rounds: usize,
+    /// Rounds with the peer as it comes: it waits for its own limits, minutes where others take
+    /// seconds.
+    pub n_limited_rounds: usize,
     /// Services and pods of a cold start.
     pub cold: Vec<Layout>,
     /// The settled cluster of restart, churn, idle.
@@ -26,6 +29,9 @@ pub struct Scale {
     pub engine_pods: usize,
 }
 
+/// With more Services than this, the peer as it comes needs two writes each at 20 a second: longer
+/// than anybody wants to watch, and known before.
+pub const LIMITED_SERVICES_MAX: usize = 1000;
 /// Pods replaced at once in a rollout.
 pub const BATCH: usize = 50;
 /// Flips a second in a crowded namespace: few enough for everybody.
@@ -43,17 +49,34 @@ impl Scale {
         Self {
             contenders: CONTENDERS.to_vec(),
             n_rounds: 3,
+            n_limited_rounds: 1,
             cold: vec![Layout::spread(1000, 20_000), Layout::spread(5000, 50_000)],
             settled: Layout::spread(1000, 20_000),
             settle: secs(30),
             rates: vec![20, 50, 100, 200],
             churn: secs(60),
             rollout_pods: 5000,
-            crowds: vec![100, 500, 1000, 2000, 5000],
+            crowds: vec![100, 1000, 5000],
             crowd: secs(30),
             idle: secs(60),
             engine_pods: 150_000,
         }
+    }
+
+    /// Who is measured in a round: each begins with another one.
+    pub fn contenders(&self, round: usize) -> Vec<Contender> {
+        let mut all = self.contenders.clone();
+        let n_all = all.len();
+        all.rotate_left(round % n_all);
+        all.retain(|who| *who != Contender::Peer || round < self.n_limited_rounds);
+        all
+    }
+
+    /// Who can be expected to publish so many Services.
+    pub fn cold_starters(&self, round: usize, layout: Layout) -> Vec<Contender> {
+        let mut all = self.contenders(round);
+        all.retain(|who| *who != Contender::Peer || layout.n_services <= LIMITED_SERVICES_MAX);
+        all
     }
 
     /// Also the largest cluster.
@@ -68,6 +91,7 @@ impl Scale {
         Self {
             contenders: CONTENDERS.to_vec(),
             n_rounds: 1,
+            n_limited_rounds: 1,
             cold: vec![Layout::spread(200, 4000)],
             settled: Layout::spread(200, 4000),
             settle: secs(5),
@@ -86,6 +110,7 @@ impl Scale {
         Self {
             contenders: CONTENDERS.to_vec(),
             n_rounds: 1,
+            n_limited_rounds: 1,
             cold: vec![Layout::spread(5, 50)],
             settled: Layout::spread(5, 50),
             settle: secs(1),
@@ -97,5 +122,23 @@ impl Scale {
             idle: secs(2),
             engine_pods: 1000,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Contender::{Ours, Peer, PeerRaised};
+
+    #[test]
+    fn they_take_turns_and_the_slow_one_comes_once() {
+        let scale = Scale::full();
+        let rounds: Vec<_> = (0..3).map(|round| scale.contenders(round)).collect();
+        assert_eq!(
+            rounds,
+            [vec![Peer, PeerRaised, Ours], vec![PeerRaised, Ours], vec![Ours, PeerRaised]]
+        );
+        assert_eq!(scale.cold_starters(0, Layout::spread(1000, 1000)), rounds[0]);
+        assert_eq!(scale.cold_starters(0, Layout::spread(5000, 5000)), rounds[1]);
     }
 }

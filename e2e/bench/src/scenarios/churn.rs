@@ -26,7 +26,7 @@ pub const QUIET_MAX: Duration = Duration::from_secs(60);
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let layout = bench.scale.settled;
     for round in 0..bench.scale.n_rounds {
-        for who in bench.contenders(round) {
+        for who in bench.scale.contenders(round) {
             bench.step(SCENARIO, &layout.describe(), round, who);
             let world = bench.worlds.get(layout, Settled::Yes)?;
             let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;

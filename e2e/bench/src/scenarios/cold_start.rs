@@ -19,7 +19,7 @@ pub const TIME: &str = "time until complete";
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     for layout in bench.scale.cold.clone() {
         for round in 0..bench.scale.n_rounds {
-            for who in bench.contenders(round) {
+            for who in bench.scale.cold_starters(round, layout) {
                 bench.step(SCENARIO, &layout.describe(), round, who);
                 let measures = start(bench, layout, who)?;
                 bench.keep(SCENARIO, &layout.describe(), who, measures);

@@ -20,7 +20,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     for n_services in bench.scale.crowds.clone() {
         let case = format!("{} Services", grouped(n_services));
         for round in 0..bench.scale.n_rounds {
-            for who in bench.contenders(round) {
+            for who in bench.scale.contenders(round) {
                 bench.step(SCENARIO, &case, round, who);
                 let measures = flip_among(bench, n_services, who)?;
                 bench.keep(SCENARIO, &case, who, measures);

@@ -21,7 +21,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let layout = bench.scale.settled;
     let case = format!("{}, {} s", layout.describe(), bench.scale.idle.as_secs());
     for round in 0..bench.scale.n_rounds {
-        for who in bench.contenders(round) {
+        for who in bench.scale.contenders(round) {
             bench.step(SCENARIO, &case, round, who);
             let measures = rest(bench, who)?;
             bench.keep(SCENARIO, &case, who, measures);

@@ -25,7 +25,7 @@ const AFTER: Duration = Duration::from_secs(5);
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let layout = bench.scale.settled;
     for round in 0..bench.scale.n_rounds {
-        for who in bench.contenders(round) {
+        for who in bench.scale.contenders(round) {
             bench.step(SCENARIO, &layout.describe(), round, who);
             let measures = restart(bench, who)?;
             bench.keep(SCENARIO, &layout.describe(), who, measures);

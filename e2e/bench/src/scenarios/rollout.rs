@@ -25,7 +25,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let n_pods = bench.scale.rollout_pods;
     let case = format!("{} pods, {BATCH} at a time", grouped(n_pods));
     for round in 0..bench.scale.n_rounds {
-        for who in bench.contenders(round) {
+        for who in bench.scale.contenders(round) {
             bench.step(SCENARIO, &case, round, who);
             let measures = roll(bench, n_pods, who)?;
             bench.keep(SCENARIO, &case, who, measures);
