@@ -3,18 +3,22 @@
 //!
 //! HTTP/1.1, so that each watch has a connection of its own and no slow answer holds up another; an
 //! API server that vanishes costs each connection one timeout. Our own stack, because the one that
-//! comes with `kube` logs every failed request as an error, and an outage is not news each time.
+//! comes with `kube` logs every failed request as an error, and an outage is not news each time; and
+//! not as a `kube::Client`, which hands every request to a task of its own and its answer back.
 
 use std::error::Error;
 use std::time::Duration;
 
+use http::{Request, Response};
+use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::client::legacy::{self};
 use hyper_util::rt::TokioExecutor;
 use kube::Config;
 use kube::client::{Body, ConfigExt};
-use tower::{BoxError, ServiceBuilder, ServiceExt};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceBuilder};
 
 use crate::config::chain;
 use crate::connect::ConnectError;
@@ -25,8 +29,11 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Shorter than what load balancers allow, so that we are the ones who close.
 const IDLE_MAX: Duration = Duration::from_secs(50);
 
+/// Clones share connections.
+pub(crate) type Stack = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
+
 /// Runs credential plugins, which may take a while: not for an async thread.
-pub(crate) fn build(config: Config) -> Result<kube::Client, ConnectError> {
+pub(crate) fn build(config: Config) -> Result<Stack, ConnectError> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -55,7 +62,7 @@ pub(crate) fn build(config: Config) -> Result<kube::Client, ConnectError> {
     }
 }
 
-fn assemble<C>(config: Config, connector: C) -> Result<kube::Client, kube::Error>
+fn assemble<C>(config: Config, connector: C) -> Result<Stack, kube::Error>
 where
     C: Connect + Clone + Send + Sync + 'static,
 {
@@ -67,7 +74,7 @@ where
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(http);
-    Ok(kube::Client::new(service.boxed(), config.default_namespace))
+    Ok(BoxCloneSyncService::new(service))
 }
 
 /// Whether the request cannot have left, because there was no connection to send it on.

@@ -1,6 +1,7 @@
 //! Carries requests: adds what all of them need, waits no longer than it should, counts, and says
 //! of a request without answer whether it may have arrived.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,13 +10,15 @@ use endpointd_wire::{Bytes, Encoding, Status, decode_status};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
 use kube::client::Body;
 use tokio::sync::Mutex;
+use tower::ServiceExt;
 
 use crate::ask::Ask;
 use crate::config;
 use crate::connect::{ConnectError, ConnectOptions};
-use crate::stack::{self, is_about_credentials, is_unsent};
+use crate::stack::{self, Stack, is_about_credentials, is_unsent};
 use crate::stats::RequestStats;
 
 /// Credentials that were refused are read again at most this often.
@@ -51,7 +54,7 @@ pub(crate) struct Transport {
 /// The connections that belong to one set of credentials.
 #[derive(Clone)]
 struct Line {
-    client: kube::Client,
+    stack: Stack,
     /// How often credentials have been read.
     generation: u64,
     renewed: Instant,
@@ -59,8 +62,8 @@ struct Line {
 
 impl Transport {
     pub(crate) async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
-        let (client, url) = prepare(&options).await?;
-        let line = Mutex::new(Line { client, generation: 0, renewed: Instant::now() });
+        let (stack, url) = prepare(&options).await?;
+        let line = Mutex::new(Line { stack, generation: 0, renewed: Instant::now() });
         Ok(Self { options, line, stats: Arc::default(), url })
     }
 
@@ -82,27 +85,27 @@ impl Transport {
         &self,
         ask: &Ask,
         timeout: Duration,
-    ) -> Result<Response<Body>, Silence> {
+    ) -> Result<Response<Incoming>, Silence> {
         let line = self.line.lock().await.clone();
-        let response = self.open_on(&line.client, ask, timeout).await?;
+        let response = self.open_on(line.stack, ask, timeout).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         // Refused credentials were not used for anything, so asking again is safe.
         match self.renew(line.generation).await {
-            Some(client) => self.open_on(&client, ask, timeout).await,
+            Some(stack) => self.open_on(stack, ask, timeout).await,
             None => Ok(response),
         }
     }
 
     async fn open_on(
         &self,
-        client: &kube::Client,
+        stack: Stack,
         ask: &Ask,
         timeout: Duration,
-    ) -> Result<Response<Body>, Silence> {
+    ) -> Result<Response<Incoming>, Silence> {
         let started = Instant::now();
-        let sent = tokio::time::timeout(timeout, client.send(request_of(ask))).await;
+        let sent = tokio::time::timeout(timeout, stack.oneshot(request_of(ask))).await;
         let waited = started.elapsed();
         match sent {
             Ok(Ok(response)) => {
@@ -111,7 +114,7 @@ impl Transport {
             }
             Ok(Err(error)) => {
                 self.stats.count(ask, None, waited);
-                Err(silence(ask, &error))
+                Err(silence(ask, &*error))
             }
             Err(_) => {
                 self.stats.count(ask, None, waited);
@@ -123,7 +126,7 @@ impl Transport {
     pub(crate) async fn read(
         &self,
         ask: &Ask,
-        response: Response<Body>,
+        response: Response<Incoming>,
         timeout: Duration,
         n_bytes_max: usize,
     ) -> Result<Answer, Silence> {
@@ -145,10 +148,10 @@ impl Transport {
     }
 
     /// Reads the credentials again, unless someone else has just done so.
-    async fn renew(&self, refused: u64) -> Option<kube::Client> {
+    async fn renew(&self, refused: u64) -> Option<Stack> {
         let mut line = self.line.lock().await;
         if line.generation > refused {
-            return Some(line.client.clone());
+            return Some(line.stack.clone());
         }
         if line.renewed.elapsed() < RENEWAL_MIN && line.generation > 0 {
             return None;
@@ -159,11 +162,11 @@ impl Transport {
             Err(ConnectError::Unusable { reason: "the credentials take too long".to_owned() })
         });
         match prepared {
-            Ok((client, _)) => {
+            Ok((stack, _)) => {
                 line.generation += 1;
-                line.client = client.clone();
+                line.stack = stack.clone();
                 tracing::debug!("credentials were refused: read again");
-                Some(client)
+                Some(stack)
             }
             Err(error) => {
                 tracing::debug!(%error, "credentials were refused, and cannot be read again");
@@ -173,7 +176,7 @@ impl Transport {
     }
 }
 
-async fn prepare(options: &ConnectOptions) -> Result<(kube::Client, String), ConnectError> {
+async fn prepare(options: &ConnectOptions) -> Result<(Stack, String), ConnectError> {
     let config = config::load(options).await?;
     let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
     let built = tokio::task::spawn_blocking(move || stack::build(config)).await;
@@ -200,7 +203,7 @@ pub(crate) fn encoding_of<B>(response: &Response<B>) -> Option<Encoding> {
     Encoding::of_media_type(media_type)
 }
 
-fn silence(ask: &Ask, error: &kube::Error) -> Silence {
+fn silence(ask: &Ask, error: &(dyn Error + 'static)) -> Silence {
     let message = format!("{}: {}", ask.words(), config::chain(error)).into();
     if is_about_credentials(error) {
         let failure = Failure { kind: FailureKind::Unauthorized, message };

@@ -6,7 +6,7 @@ use endpointd_model::{Failure, FailureKind, Sight, Version};
 use endpointd_wire::{Bookmark, Bytes, Encoding, Frames, WatchEvent, decode_watch_event, peek};
 use http::Response;
 use http_body_util::BodyExt;
-use kube::client::Body;
+use hyper::body::Incoming;
 
 use super::watched::Watched;
 use super::{
@@ -148,14 +148,14 @@ fn is_deletion(encoding: Encoding, frame: &Bytes) -> bool {
 struct Stream {
     client: Client,
     ask: Ask,
-    body: Body,
+    body: Incoming,
     encoding: Encoding,
     frames: Frames,
     opened: Instant,
 }
 
 impl Stream {
-    fn new(client: Client, ask: Ask, response: Response<Body>, encoding: Encoding) -> Self {
+    fn new(client: Client, ask: Ask, response: Response<Incoming>, encoding: Encoding) -> Self {
         let frames = Frames::new(encoding);
         Self { client, ask, body: response.into_body(), encoding, frames, opened: Instant::now() }
     }
