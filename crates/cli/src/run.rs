@@ -19,7 +19,8 @@ pub fn run(flags: &Flags) -> Result<(), Refusal> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     start_log(flags.log_format, flags.log_level);
-    shell::on_one_thread(async {
+    let pace = options.pace.clone();
+    shell::on_one_thread(move || pace.nap(), async {
         let stopped = shell::stop_signal()?;
         endpointd_runtime::run(options, |_| (), stopped).await.map_err(refusal)
     })?

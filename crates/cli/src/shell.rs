@@ -17,9 +17,10 @@ pub fn workers() -> Result<Runtime, Refusal> {
 /// For the controllers alone. A change wakes us several times, each time for a moment: handing
 /// it from thread to thread costs more than it saves.
 pub fn on_one_thread<T: Send + 'static>(
+    before_waiting: impl Fn() + Send + Sync + 'static,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let runtime = build(&mut Builder::new_current_thread())?;
+    let runtime = build(Builder::new_current_thread().on_thread_park(before_waiting))?;
     // As a task: what the runtime itself waits for is woken by way of the kernel.
     runtime.block_on(async {
         let done = tokio::spawn(work).await;

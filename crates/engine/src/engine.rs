@@ -133,6 +133,16 @@ impl Engine {
         self.flights.is_empty() && self.effects.is_empty()
     }
 
+    /// A picture of some kind is being taken.
+    pub fn is_listing(&self) -> bool {
+        self.streams.iter().any(|stream| stream.is_listing)
+    }
+
+    /// Writes that have not been answered.
+    pub fn n_writes(&self) -> usize {
+        self.flights.n_writes()
+    }
+
     fn may_plan(&self) -> bool {
         self.is_leading && self.has_visited
     }

@@ -10,7 +10,7 @@ use endpointd_apiserver::http::{Shared, serve};
 use endpointd_apiserver::store::Limits;
 use endpointd_apiserver::{Server, Settings, SystemStamps};
 use endpointd_client::ConnectOptions;
-use endpointd_runtime::RunError;
+use endpointd_runtime::{Pace, RunError};
 use endpointd_status::Board;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -225,6 +225,7 @@ async fn begin_controllers(options: &Options, kubeconfig: &Path) -> Result<Contr
         election: None,
         status: Some((Ipv4Addr::LOCALHOST, 0).into()),
         version: options.version.as_str().into(),
+        pace: Pace::default(),
     };
     let (stop, stopped) = oneshot::channel();
     let (sender, running) = oneshot::channel();

@@ -15,6 +15,7 @@ use crate::errands::{Done, Errands};
 use crate::feeds::Feeds;
 use crate::journal::Journal;
 use crate::office::{Office, Turn};
+use crate::pace::Pace;
 
 /// How often a busy engine is pictured, and how often an idle one.
 const REPORT_BUSY: Duration = Duration::from_secs(1);
@@ -33,6 +34,7 @@ pub struct Drive {
     pub board: Board,
     pub metrics: Metrics,
     pub client: Client,
+    pub pace: Pace,
     pub log: Log,
 }
 
@@ -81,6 +83,7 @@ impl Drive {
                 // Let what has arrived in, without waiting for it.
                 tokio::task::yield_now().await;
             }
+            self.pace.follow(&self.engine);
             let wait = if has_more { Duration::ZERO } else { self.wait() };
             tokio::select! {
                 biased;

@@ -10,5 +10,7 @@ mod errands;
 mod feeds;
 mod journal;
 mod office;
+mod pace;
 
+pub use pace::Pace;
 pub use run::{Options, RunError, Running, run};

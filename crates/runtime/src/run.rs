@@ -17,6 +17,7 @@ use crate::drive::{Drive, Log};
 use crate::errands::Errands;
 use crate::feeds::Feeds;
 use crate::office::Office;
+use crate::pace::Pace;
 
 pub struct Options {
     pub connect: ConnectOptions,
@@ -26,6 +27,8 @@ pub struct Options {
     /// Where metrics and health are served; absent: nowhere.
     pub status: Option<SocketAddr>,
     pub version: Text,
+    /// For a thread that has nothing else to do; others leave it alone.
+    pub pace: Pace,
 }
 
 /// What a caller in the same process may look at.
@@ -53,7 +56,7 @@ pub async fn run(
     started: impl FnOnce(Running),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let Options { connect, settings, election, status, version } = options;
+    let Options { connect, settings, election, status, version, pace } = options;
     if let Some(election) = &election {
         election.check()?;
     }
@@ -89,6 +92,7 @@ pub async fn run(
         board,
         metrics,
         client,
+        pace,
         log: Log::default(),
     };
     drive.until(&mut office, shutdown).await;
