@@ -25,6 +25,9 @@ pub struct Flipper {
 /// before it has gone.
 type Turn = Arc<Mutex<()>>;
 
+/// Reports of one flip; a server that takes none of them is broken.
+const REPORTS_MAX: usize = 5;
+
 /// One change of one pod.
 #[derive(Clone, Debug)]
 pub struct Flip {
@@ -100,10 +103,20 @@ fn announce(observer: &Observer, flip: &Flip) {
     observer.with(|published| published.flip(flip.pod, flip.readiness, Instant::now()));
 }
 
+/// As a kubelet does: a server with more to do than it can lets requests time out, and what was not
+/// acknowledged is reported again.
 async fn send(stage: &Actors, flip: &Flip) -> Result<()> {
     let Actors { sender, templates, layout, observer } = stage;
     let _turn = flip.turn.lock().await;
-    report_pod(sender, templates, layout, (flip.pod, flip.readiness)).await?;
+    let report = || report_pod(sender, templates, layout, (flip.pod, flip.readiness));
+    let mut reported = report().await;
+    for _ in 1..REPORTS_MAX {
+        if reported.is_ok() {
+            break;
+        }
+        reported = report().await;
+    }
+    reported?;
     observer.with(|published| published.flipped(flip.pod, Instant::now()));
     Ok(())
 }
