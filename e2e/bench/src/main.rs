@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use endpointd_bench::bench::{Bench, n_steps};
 use endpointd_bench::contender::Contender;
+use endpointd_bench::machine;
 use endpointd_bench::progress::Progress;
 use endpointd_bench::record::Scenario;
 use endpointd_bench::report::Report;
@@ -94,20 +95,22 @@ fn run(cli: &Cli) -> Result<()> {
     let binaries = Binaries::find().context("no control plane")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let progress = Progress::new(n_steps(&scale, &wanted));
-    let mut bench = Bench::new(&scale, &binaries, &runtime, &progress);
-    let (command, directory) = (command(), cli.directory());
+    let (scale, command) = (&scale, &command());
+    let origin = &machine::describe(command, scale);
+    let mut bench = Bench::new(scale, &binaries, &runtime, &progress);
+    let directory = cli.directory();
     for scenario in &wanted {
         bench.run(*scenario)?;
         // Now, and not at the end of hours that may not come.
         if let Some(directory) = &directory {
-            let report = Report { records: &bench.records, scale: &scale, command: &command };
+            let report = Report { records: &bench.records, scale, command, origin };
             for path in report.write(*scenario, directory)? {
                 progress.note(&format!("written: {}", path.display()));
             }
         }
     }
     progress.end();
-    let report = Report { records: &bench.records, scale: &scale, command: &command };
+    let report = Report { records: &bench.records, scale, command, origin };
     println!("{}", report.text());
     if cli.json {
         println!("{}", report.json());

@@ -19,6 +19,8 @@ pub struct Report<'a> {
     pub scale: &'a Scale,
     /// As a person would type it.
     pub command: &'a str,
+    /// Machine, versions, commit: as they were when it began, before files of its own were written.
+    pub origin: &'a str,
 }
 
 impl Report<'_> {
@@ -52,7 +54,6 @@ impl Report<'_> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create `{}`", directory.display()))?;
         let caption = machine::caption(self.scale);
-        let origin = machine::describe(self.command, self.scale);
         let (Some(svg), Some(table)) =
             (picture(self.records, scenario, &caption), table(self.records, scenario))
         else {
@@ -61,7 +62,7 @@ impl Report<'_> {
         let of_scenario: Vec<Record> =
             self.records.iter().filter(|one| one.scenario == scenario).cloned().collect();
         let targets = show(&targets(&of_scenario));
-        let text = format!("{origin}\n{table}\n\n{targets}");
+        let text = format!("{}\n{table}\n\n{targets}", self.origin);
         let mut written = Vec::new();
         for (ending, content) in [("svg", svg), ("txt", text)] {
             let path = directory.join(format!("{scenario}.{ending}"));
@@ -88,8 +89,9 @@ mod tests {
             measures: vec![Measure::new("CPU", Unit::Seconds, value)],
         };
         let records = [record(Contender::Ours, 1.0), record(Contender::Peer, 5.0)];
-        let report =
-            Report { records: &records, scale: &Scale::tiny(), command: "cargo xtask bench idle" };
+        let (scale, command) = (&Scale::tiny(), "cargo xtask bench idle");
+        let origin = &machine::describe(command, scale);
+        let report = Report { records: &records, scale, command, origin };
         let directory = std::env::temp_dir().join(format!("bench-report-{}", std::process::id()));
         let written = report.write(Scenario::Idle, &directory).unwrap();
         let names: Vec<_> = written.iter().filter_map(|path| path.file_name()).collect();

@@ -29,8 +29,8 @@ pub struct Scale {
     pub engine_pods: usize,
 }
 
-/// With more Services than this, the peer as it comes needs two writes each at 20 a second: longer
-/// than anybody wants to watch, and known before.
+/// With more Services than this, the peer as it comes needs longer than anybody wants to watch: its
+/// 20 requests a second for each controller are 50 s for a thousand.
 pub const LIMITED_SERVICES_MAX: usize = 1000;
 /// Pods replaced at once in a rollout.
 pub const BATCH: usize = 50;
