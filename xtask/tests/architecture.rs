@@ -48,6 +48,7 @@ const LANES: &[(&str, &[&str])] = &[
             "fastrand",
             "http",
             "http-body-util",
+            "hyper",
             "hyper-util",
             "k8s-openapi",
             "kube",
