@@ -180,6 +180,7 @@ impl Engine {
             lane.queue.mark(&owner.1, priority, due, now);
         }
         self.dice = dice;
+        self.thank(owner.0, &owner.1, now);
         self.drop_if_gone(&owner.1);
         self.tell_synced(synced, end, planned, now);
     }

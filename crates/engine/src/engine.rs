@@ -13,7 +13,7 @@ use crate::brake::Brake;
 use crate::cache::{Cache, Mark, Marks};
 use crate::flights::Flights;
 use crate::keys::Keys;
-use crate::queue::{Priority, Queue};
+use crate::queue::{Priority, Queue, Taken};
 use crate::settings::{ControllerSettings, Settings};
 use crate::stream::Stream;
 use crate::{Effect, Input, Moment, Ticket};
@@ -216,20 +216,26 @@ impl Engine {
     }
 
     /// Round robin over the controllers that have room and something due.
-    fn take(&mut self, now: Moment) -> Option<(usize, crate::queue::Taken)> {
+    fn take(&mut self, now: Moment) -> Option<(usize, Taken)> {
         if self.flights.n_writes() >= WRITES_MAX {
             return None;
         }
         let n_lanes = self.lanes.len();
         for turn in 0..n_lanes {
             let at = (self.next_lane + turn) % n_lanes;
-            let lane = &mut self.lanes[at];
-            if lane.has_room()
-                && let Some(taken) = lane.queue.take(now)
-            {
+            if let Some(taken) = self.take_from(at, now) {
                 self.next_lane = (at + 1) % n_lanes;
                 return Some((at, taken));
             }
+        }
+        None
+    }
+
+    fn take_from(&mut self, lane: usize, now: Moment) -> Option<Taken> {
+        while self.lanes[lane].has_room() {
+            let taken = self.lanes[lane].queue.take(now)?;
+            let Some(until) = self.gives_way(lane, &taken, now) else { return Some(taken) };
+            self.lanes[lane].queue.step_back(taken, until);
         }
         None
     }

@@ -17,6 +17,7 @@ mod sync;
 mod backoff;
 mod brake;
 mod cache;
+mod courtesy;
 mod flights;
 mod keys;
 mod pool;

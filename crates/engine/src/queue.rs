@@ -46,6 +46,8 @@ struct Waiting {
     /// When the first change came in that this sync answers.
     since: Moment,
     sequence: u64,
+    /// It was due and lets another go first.
+    has_stepped_back: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +84,13 @@ impl Queue {
         let wish = match self.waiting.get(key).copied() {
             None => {
                 self.n_marks += 1;
-                Waiting { priority, due, since: now, sequence: self.n_marks }
+                Waiting {
+                    priority,
+                    due,
+                    since: now,
+                    sequence: self.n_marks,
+                    has_stepped_back: false,
+                }
             }
             Some(old) => {
                 self.order[old.priority as usize].remove(&(old.due, old.sequence));
@@ -118,6 +126,25 @@ impl Queue {
     /// The sync of `key` is over. Says what came in meanwhile, and since when.
     pub fn land(&mut self, key: &Key) -> Option<(Priority, Moment)> {
         self.flying.remove(key)?.again
+    }
+
+    /// Puts back a key that was just taken, until `due`.
+    pub fn step_back(&mut self, taken: Taken, due: Moment) {
+        let Taken { key, priority, since } = taken;
+        self.land(&key);
+        self.mark(&key, priority, due, since);
+        if let Some(waiting) = self.waiting.get_mut(&key) {
+            waiting.has_stepped_back = true;
+        }
+    }
+
+    /// A key that stepped back is due now; any other stays as it is.
+    pub fn step_forward(&mut self, key: &Key, now: Moment) {
+        if let Some(waiting) = self.waiting.get(key).copied()
+            && waiting.has_stepped_back
+        {
+            self.mark(key, waiting.priority, now, waiting.since);
+        }
     }
 
     /// When the next key is due.
@@ -219,6 +246,21 @@ mod tests {
         assert_eq!(queue.next_due(), Some(at(5)));
         let taken = queue.take(at(5)).expect("due");
         assert_eq!((taken.since, queue.take(at(9))), (at(0), None));
+    }
+
+    #[test]
+    fn only_who_stepped_back_steps_forward() {
+        let mut queue = Queue::default();
+        queue.mark(&key("polite"), Priority::Live, at(1), at(1));
+        queue.mark(&key("later"), Priority::Live, at(50), at(1));
+        let taken = queue.take(at(2)).expect("due");
+        queue.step_back(taken, at(9));
+        assert_eq!((queue.take(at(8)), queue.n_flying()), (None, 0));
+        queue.step_forward(&key("polite"), at(3));
+        queue.step_forward(&key("later"), at(3));
+        let taken = queue.take(at(3)).expect("due again");
+        assert_eq!((&*taken.key.name, taken.since), ("polite", at(1)));
+        assert_eq!(queue.take(at(49)), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod absence;
 mod cluster;
+mod courtesy;
 mod daily;
 mod faults;
 mod late;

@@ -1,0 +1,88 @@
+//! Slices go before Endpoints, and neither holds up the other for long.
+
+use std::time::Duration;
+
+use endpointd_engine::Effect;
+use endpointd_model::{Object, Resource};
+
+use crate::cluster::Cluster;
+use crate::objects::{addresses, endpoints, key, pod, settled, unready};
+
+const MILLI: Duration = Duration::from_millis(1);
+
+/// What is sent at this moment, without an answer to any of it.
+fn sent_now(cluster: &mut Cluster) -> Vec<Resource> {
+    while cluster.deliver() {}
+    let effects = std::iter::from_fn(|| cluster.engine.next(cluster.now));
+    let sent = effects.filter_map(|effect| match effect {
+        Effect::Send { write, .. } => Some(write.resource()),
+        _ => None,
+    });
+    sent.collect()
+}
+
+#[test]
+fn slices_are_written_first_whichever_controller_has_its_turn() {
+    let mut cluster = settled(&[("web", 2), ("api", 2)]);
+    cluster.is_slow = true;
+    for _ in 0..3 {
+        cluster.forget_log();
+        cluster.change_pod(&key("web-0"), unready);
+        cluster.remove_object(Resource::Endpoints, &key("api"));
+        cluster.run();
+        let place = |what: &str| cluster.sent.iter().position(|sent| sent.starts_with(what));
+        assert!(place("update endpointslices") < place("update endpoints web"));
+        assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "(10.0.0.1)"]);
+        cluster.change_pod(&key("web-0"), crate::objects::ready);
+        cluster.pass(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn slices_without_an_answer_hold_up_endpoints_for_a_moment_only() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.change_pod(&key("web-0"), unready);
+    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+    cluster.now = cluster.now + 24 * MILLI;
+    assert_eq!(sent_now(&mut cluster), []);
+    cluster.now = cluster.engine.wake_at().expect("Endpoints wait");
+    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+}
+
+#[test]
+fn changes_that_keep_coming_do_not_prolong_the_wait() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.put_pod(pod("web-2"));
+    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+    for n in 3..8 {
+        cluster.now = cluster.now + 4 * MILLI;
+        cluster.put_pod(pod(&format!("web-{n}")));
+        assert_eq!(sent_now(&mut cluster), []);
+    }
+    cluster.now = cluster.now + 5 * MILLI;
+    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+}
+
+#[test]
+fn slices_that_fail_hold_up_nothing() {
+    let mut cluster = settled(&[("web", 2)]);
+    cluster.is_slow = true;
+    cluster.refuse = Some(|write| write.resource() == Resource::Slices);
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "(10.0.0.1)"], "at once");
+    cluster.refuse = None;
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(endpoints(&cluster, "web")[0], "10.0.0.1 unready");
+}
+
+#[test]
+fn endpoints_that_alone_are_wrong_wait_for_nobody() {
+    let mut cluster = settled(&[("web", 2)]);
+    let mut edited = cluster.objects[&(Resource::Endpoints, key("web"))].clone();
+    if let Object::Endpoints(endpoints) = &mut edited {
+        endpoints.subsets.clear();
+    }
+    cluster.put_object(edited);
+    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+}
