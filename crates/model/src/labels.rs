@@ -57,6 +57,9 @@ impl Labels {
     /// The same set with `key` set to `value`, or without it.
     #[must_use]
     pub fn with(&self, key: &str, value: Option<&str>) -> Self {
+        if self.get(key).map(AsRef::as_ref) == value {
+            return self.clone();
+        }
         let mut map = self.to_map();
         match value {
             Some(value) => map.insert(key.into(), value.into()),
@@ -77,8 +80,16 @@ impl Default for Labels {
 /// A key given twice keeps its last value, as in a JSON object.
 impl FromIterator<(Text, Text)> for Labels {
     fn from_iter<I: IntoIterator<Item = (Text, Text)>>(pairs: I) -> Self {
-        let map: BTreeMap<Text, Text> = pairs.into_iter().collect();
-        if map.is_empty() { Self::default() } else { Self(map.into_iter().collect()) }
+        let mut pairs: Vec<(Text, Text)> = pairs.into_iter().collect();
+        if pairs.is_empty() {
+            return Self::default();
+        }
+        // Mostly they come from a set, and are in order.
+        if !pairs.is_sorted_by(|(before, _), (key, _)| before < key) {
+            let map: BTreeMap<Text, Text> = pairs.into_iter().collect();
+            pairs = map.into_iter().collect();
+        }
+        Self(pairs.into())
     }
 }
 
@@ -105,5 +116,15 @@ mod tests {
         let labels: Labels = [("a", "1")].into_iter().collect();
         assert!(labels.with("b", Some("2")).has("b", "2"));
         assert!(labels.with("a", None).is_empty());
+        assert_eq!(labels.with("a", Some("1")), labels);
+        assert_eq!(labels.with("b", None), labels);
+    }
+
+    #[test]
+    fn a_set_has_one_order_and_the_last_value_of_every_key() {
+        let sorted: Labels = [("a", "2"), ("b", "3")].into_iter().collect();
+        for pairs in [[("b", "3"), ("a", "1"), ("a", "2")], [("a", "1"), ("a", "2"), ("b", "3")]] {
+            assert_eq!(pairs.into_iter().collect::<Labels>(), sorted);
+        }
     }
 }

@@ -157,12 +157,12 @@ pub struct Packing<'a> {
 }
 
 /// Packs one group. `observed` are its slices, sorted by name; `relabel` gives a slice its labels
-/// when they are out of date; `blank` is a new slice of the group.
+/// when they are out of date; `blank` makes a new slice of the group.
 pub fn pack<'a>(
     observed: &[&'a EndpointSlice],
     desired: &mut Desired<impl Wanted>,
     relabel: impl Fn(&EndpointSlice) -> Relabel,
-    blank: &EndpointSlice,
+    blank: impl Fn() -> EndpointSlice,
     max: usize,
 ) -> Packing<'a> {
     let mut packing = Packing { drafts: Vec::new(), n_added: 0, n_updated: 0, n_removed: 0 };
@@ -224,7 +224,7 @@ fn top_up_changed(drafts: &mut [Draft], desired: &mut Desired<impl Wanted>, max:
 fn place_rest(
     drafts: &mut Vec<Draft>,
     desired: &mut Desired<impl Wanted>,
-    blank: &EndpointSlice,
+    blank: impl Fn() -> EndpointSlice,
     max: usize,
 ) {
     while desired.n_unplaced() > 0 {
@@ -238,7 +238,7 @@ fn place_rest(
             desired.fill(&mut slice.endpoints, max);
             *draft = Draft::Changed(slice);
         } else {
-            let mut slice = blank.clone();
+            let mut slice = blank();
             desired.fill(&mut slice.endpoints, max);
             drafts.push(Draft::New(slice));
         }

@@ -117,9 +117,9 @@ fn pack_family<'a>(
         let observed = if is_other { None } else { observed_by_ports.remove(&ports) };
         let observed = observed.unwrap_or_default();
         let mut desired = Desired::new(published);
-        let blank = template.blank(groups.family, &ports);
+        let blank = || template.blank(groups.family, &ports);
         let relabel = |slice: &EndpointSlice| template.relabel(slice);
-        let packing = pack(&observed, &mut desired, relabel, &blank, max);
+        let packing = pack(&observed, &mut desired, relabel, blank, max);
         count_group(counts, &packing, desired.len(), max);
         drafts.extend(packing.drafts);
     }

@@ -15,7 +15,7 @@ mod slices;
 mod tests;
 mod writer;
 
-use endpointd_model::{EndpointSlice, Endpoints, Meta, Text, Uid};
+use endpointd_model::{EndpointSlice, Endpoints, Meta, Subset, Text, Uid};
 
 use self::reader::Reader;
 use self::writer::Writer;
@@ -38,7 +38,8 @@ pub struct Identity<'a> {
 
 impl Packed {
     pub fn slice(slice: &EndpointSlice) -> Self {
-        let mut writer = Writer::new(&slice.meta.namespace, &slice.meta.name);
+        let Meta { namespace, name, .. } = &slice.meta;
+        let mut writer = Writer::new(namespace, name, slice.endpoints.len());
         let content_at = writer.stamp(&slice.meta);
         writer.meta(&slice.meta);
         writer.slice(slice);
@@ -46,7 +47,11 @@ impl Packed {
     }
 
     pub fn endpoints(endpoints: &Endpoints) -> Self {
-        let mut writer = Writer::new(&endpoints.meta.namespace, &endpoints.meta.name);
+        let Meta { namespace, name, .. } = &endpoints.meta;
+        let n_addresses =
+            |subset: &Subset| subset.addresses.len() + subset.not_ready_addresses.len();
+        let n_rows = endpoints.subsets.iter().map(n_addresses).sum();
+        let mut writer = Writer::new(namespace, name, n_rows);
         let content_at = writer.stamp(&endpoints.meta);
         writer.meta(&endpoints.meta);
         writer.subsets(&endpoints.subsets);

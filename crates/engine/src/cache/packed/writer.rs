@@ -8,6 +8,10 @@ use super::columns::{
     ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, TEXT, V4, V6, known_number, row,
 };
 
+/// What an object mostly takes without its rows, and what one row does: room to begin with.
+const FRAME_BYTES: usize = 256;
+const ROW_BYTES: usize = 36;
+
 pub struct Writer<'a> {
     bytes: Vec<u8>,
     previous: [&'a str; N_COLUMNS],
@@ -16,12 +20,13 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Names of what belongs to an object often begin like its own.
-    pub fn new(namespace: &'a str, name: &'a str) -> Self {
+    pub fn new(namespace: &'a str, name: &'a str, n_rows: usize) -> Self {
         let mut previous = [""; N_COLUMNS];
         previous[Column::Namespace as usize] = namespace;
         previous[Column::Name as usize] = name;
         previous[Column::Value as usize] = name;
-        Self { bytes: Vec::new(), previous, previous_frame: None }
+        let bytes = Vec::with_capacity(FRAME_BYTES + ROW_BYTES * n_rows);
+        Self { bytes, previous, previous_frame: None }
     }
 
     pub fn finish(self) -> Box<[u8]> {
