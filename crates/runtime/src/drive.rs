@@ -84,7 +84,7 @@ impl Drive {
                 tokio::task::yield_now().await;
             }
             self.pace.follow(&self.engine);
-            let wait = if has_more { Duration::ZERO } else { self.wait() };
+            let wake = if has_more { Instant::now() } else { self.wake_at() };
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
@@ -94,7 +94,7 @@ impl Drive {
                 }
                 () = self.errands.receive(&mut answers) => self.hear_answers(answers.drain(..)),
                 () = self.feeds.receive(&mut news) => self.hear_news(news.drain(..)),
-                () = tokio::time::sleep(wait) => {}
+                () = tokio::time::sleep_until(wake.into()) => {}
             }
         }
         self.finish().await;
@@ -190,12 +190,15 @@ impl Drive {
         self.feeds.relist(kind);
     }
 
-    /// Until the engine wants to go on by itself, or a picture is due.
-    fn wait(&self) -> Duration {
+    /// When the engine wants to go on by itself, or a picture is due. The same moment however often
+    /// it is asked: a timer that ends sooner than the last one costs a system call.
+    fn wake_at(&self) -> Instant {
         let period = if self.log.is_changed { REPORT_BUSY } else { REPORT_IDLE };
-        let report = period.saturating_sub(self.log.reported.elapsed());
-        let due = self.engine.wake_at().map(|due| due.since(self.now()));
-        due.map_or(report, |due| due.min(report)).max(Duration::from_millis(1))
+        let report = self.log.reported + period;
+        let due = self.engine.wake_at().map(|due| due.since(Moment::START));
+        let due = due.and_then(|due| self.log.started.checked_add(due));
+        let wake = due.map_or(report, |due| due.min(report));
+        wake.max(Instant::now() + Duration::from_millis(1))
     }
 
     /// Posts a picture of the engine if the last one is old enough to be wrong.
