@@ -35,6 +35,8 @@ pub struct Api {
     pub namespaces: BTreeMap<Text, NamespaceState>,
     /// Mutating admission: every slice stored is given this annotation.
     pub webhook: bool,
+    /// When someone else last edited an object of ours without asking.
+    meddled: BTreeMap<(Resource, Key), u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +94,14 @@ impl Api {
         let known = self.object(object.resource(), &object.meta().key());
         let uid = known.map(|known| known.meta().uid.clone());
         let uid = uid.unwrap_or_else(|| self.new_uid());
-        self.store(with_uid(object, uid));
+        let object = self.store(with_uid(object, uid));
+        self.meddled.insert((object.resource(), object.meta().key()), self.revision);
+    }
+
+    /// Whether someone else edited the object after a revision.
+    pub fn is_meddled_with(&self, resource: Resource, key: &Key, since: u64) -> bool {
+        let edited = self.meddled.get(&(resource, key.clone()));
+        edited.is_some_and(|revision| *revision > since)
     }
 
     pub fn garble(&mut self, kind: Kind, key: &Key) {

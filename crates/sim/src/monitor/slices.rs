@@ -1,6 +1,6 @@
 //! Writes of the endpointslice controller.
 
-use endpointd_model::{AddressType, EndpointSlice, Family, Key, Kind, Node, Pod, names};
+use endpointd_model::{AddressType, EndpointSlice, Family, Key, Kind, Node, Pod, Resource, names};
 
 use super::{Case, Check, Complaint, owner_uids};
 use crate::census::Rule;
@@ -113,7 +113,7 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
         .collect();
     for lost in entries(known).filter(|lost| !lost.pod.is_empty()) {
         let is_elsewhere = remaining.iter().any(|entry| entry.is_same_place(&lost));
-        if !is_elsewhere && !was_moved(case, known, &lost) && is_wanted_throughout(case, &lost) {
+        if !is_elsewhere && is_wanted_throughout(case, &lost) && !was_moved(case, known, &lost) {
             let text = format!("{} loses {lost:?}", known.meta.key());
             return Err((Rule::NoLoss, text));
         }
@@ -121,14 +121,19 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// It was published elsewhere since the plan was made, and someone else took it away there.
+/// It was published elsewhere when the plan was made or since then, and someone else took it away
+/// there.
 fn was_moved(case: &Case, known: &EndpointSlice, lost: &Entry) -> bool {
-    let mut later = case.api.slices.since(case.view.since(Kind::Slices));
-    later.any(|slice| {
+    let planned = case.view.since(Kind::Slices);
+    let shows_it = |slice: &EndpointSlice| {
         slice.meta.name != known.meta.name
             && publishes_pod(case, slice, lost)
             && entries(slice).any(|entry| entry.is_same_place(lost))
-    })
+    };
+    let is_meddled_with = |key: &Key| case.api.is_meddled_with(Resource::Slices, key, planned);
+    let mut before = case.api.slices.list_at(planned).into_iter();
+    case.api.slices.since(planned).any(shows_it)
+        || before.any(|entry| shows_it(&entry.object) && is_meddled_with(&entry.key))
 }
 
 /// In every version that may be known.
