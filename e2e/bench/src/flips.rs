@@ -32,13 +32,19 @@ pub struct Shown {
 }
 
 impl Flips {
-    /// Before the write is sent: its slice may be written before its answer is here.
+    /// Before the write is sent: its slice may be written before its answer is here. One that takes
+    /// back what no slice has said yet has nothing to show: the slice may stay as it is.
     pub fn begin(&mut self, pod: PodNumber, wanted: Readiness, now: Instant) {
-        let flip = Flip { wanted, stored: None, published: None };
-        if let Some(old) = self.waiting.insert(pod, flip) {
-            let took = old.stored.map_or(Duration::ZERO, |stored| now - stored);
-            self.shown.push(Shown { readiness: old.wanted, took, is_overtaken: true });
+        if let Some(old) = self.waiting.remove(&pod) {
+            let is_overtaken = old.published.is_none();
+            let stored = old.stored.filter(|_| is_overtaken);
+            let took = stored.map_or(Duration::ZERO, |stored| now - stored);
+            self.shown.push(Shown { readiness: old.wanted, took, is_overtaken });
+            if is_overtaken {
+                return;
+            }
         }
+        self.waiting.insert(pod, Flip { wanted, stored: None, published: None });
     }
 
     pub fn stored(&mut self, pod: PodNumber, now: Instant) {
@@ -110,13 +116,24 @@ mod tests {
     }
 
     #[test]
-    fn a_flip_that_is_taken_back_unseen_is_told_apart() {
+    fn a_flip_that_is_taken_back_unseen_is_told_apart_and_leaves_nothing_to_wait_for() {
         let (mut flips, start) = (Flips::default(), Instant::now());
         flips.begin(1, Readiness::Unready, start);
         flips.stored(1, start);
         flips.begin(1, Readiness::Ready, start + 7 * MS);
+        flips.stored(1, start + 8 * MS);
         let want = Shown { readiness: Readiness::Unready, took: 7 * MS, is_overtaken: true };
         assert_eq!(flips.take_shown(), [want]);
+        assert_eq!(flips.n_waiting(), 0);
+    }
+
+    #[test]
+    fn a_flip_that_is_taken_back_after_it_was_seen_is_one_more() {
+        let (mut flips, start) = (Flips::default(), Instant::now());
+        flips.begin(1, Readiness::Unready, start);
+        flips.published(1, Readiness::Unready, start + MS);
+        flips.begin(1, Readiness::Ready, start + 2 * MS);
+        assert!(!flips.take_shown()[0].is_overtaken);
         assert_eq!(flips.n_waiting(), 1);
     }
 }
