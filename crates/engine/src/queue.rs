@@ -140,10 +140,8 @@ impl Queue {
 
     /// A key that stepped back is due now; any other stays as it is.
     pub fn step_forward(&mut self, key: &Key, now: Moment) {
-        if let Some(waiting) = self.waiting.get(key).copied()
-            && waiting.has_stepped_back
-        {
-            self.mark(key, waiting.priority, now, waiting.since);
+        if self.waiting.get(key).is_some_and(|waiting| waiting.has_stepped_back) {
+            self.hasten(key, now);
         }
     }
 
