@@ -133,7 +133,7 @@ impl Engine {
             return self.tell_synced(synced, SyncEnd::Abandoned, planned, now);
         }
         let batch_period = lane.settings.batch_period;
-        let state = lane.keys.entry(owner.1.clone()).or_default();
+        let state = lane.keys.of(&owner.1);
         let has_read_only = synced.is_none();
         if synced.as_ref().is_some_and(|synced| synced.has_writes()) {
             state.rest = Rest::after(planned, now);
@@ -141,7 +141,7 @@ impl Engine {
         let rest = state.rest;
         let due = match &end {
             SyncEnd::Failed(failure) => {
-                let trouble = state.trouble();
+                let trouble = lane.keys.trouble_with(&owner.1);
                 trouble.n_failures += 1;
                 trouble.failure = Some(failure.clone());
                 trouble.last_end = Some(end.as_str());
@@ -154,12 +154,12 @@ impl Engine {
             }
             SyncEnd::Throttled => Some(paused_until.max(now)),
             SyncEnd::Stale => {
-                let trouble = state.trouble();
+                let trouble = lane.keys.trouble_with(&owner.1);
                 trouble.n_stale += u32::from(!has_read_only);
                 Some(now + backoff::after_stale(trouble.n_stale))
             }
             SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => {
-                state.recover();
+                lane.keys.recover(&owner.1);
                 is_contested.then_some(now + batch_period)
             }
             // We lead again, and nobody else will come back to it.
@@ -267,8 +267,7 @@ impl Engine {
 
     fn confirm(&mut self, owner: &Owner, lookup: Lookup) {
         if let Some(lane) = self.lane_mut(owner.0) {
-            let state = lane.keys.entry(owner.1.clone()).or_default();
-            state.trouble().confirmed.insert(lookup);
+            lane.keys.trouble_with(&owner.1).confirmed.insert(lookup);
         }
     }
 
@@ -280,8 +279,7 @@ impl Engine {
             && !is_own
             && let Some(lane) = self.lane_mut(owner.0)
         {
-            let state = lane.keys.entry(owner.1.clone()).or_default();
-            state.note_in_the_way(object.meta().name.clone());
+            lane.keys.note_in_the_way(&owner.1, object.meta().name.clone());
         }
     }
 
@@ -417,10 +415,8 @@ impl Engine {
             return;
         }
         for lane in &mut self.lanes {
-            let failed = lane.keys.iter().filter(|(_, state)| {
-                let trouble = state.trouble.as_ref();
-                let failure = trouble.and_then(|trouble| trouble.failure.as_ref());
-                failure.is_some_and(|failure| failure.kind.is_outage())
+            let failed = lane.keys.troubles().filter(|(_, trouble)| {
+                trouble.failure.as_ref().is_some_and(|failure| failure.kind.is_outage())
             });
             let mut keys: Vec<_> = failed.map(|(key, _)| key.clone()).collect();
             keys.sort_unstable();

@@ -21,7 +21,7 @@ use slab::Slab;
 use self::matching::Matching;
 use self::nodes::Nodes;
 use self::pods::{PodId, PodRecord, PortList, Surroundings};
-use self::published::{Published, Tombstones};
+use self::published::{KeptEndpoints, KeptSlice, Published, Tombstones};
 use crate::pool::Pool;
 use crate::queue::Priority;
 
@@ -43,6 +43,8 @@ pub struct Cache {
     n_services: usize,
     n_endpoints: usize,
     n_slices: usize,
+    /// What published objects are packed into, all together.
+    n_packed_bytes: usize,
     /// Names hash the same wherever pods are looked up.
     hasher: hashbrown::DefaultHashBuilder,
 }
@@ -192,12 +194,13 @@ impl Cache {
     pub fn bytes(&self) -> usize {
         /// A shared text: two counters, and a typical name.
         const TEXT_BYTES: usize = 16 + 24;
-        let published: usize =
-            self.namespaces.iter().map(|(_, namespace)| namespace.published.bytes()).sum();
+        debug_assert_eq!(self.n_packed_bytes, self.count_packed_bytes());
         self.pods.len() * (size_of::<PodRecord>() + 2 * size_of::<PodId>() + TEXT_BYTES)
             + self.n_texts() * (size_of::<Text>() + TEXT_BYTES)
             + self.n_services * size_of::<Known<Service>>()
-            + published
+            + self.n_slices * size_of::<Known<KeptSlice>>()
+            + self.n_endpoints * size_of::<Known<KeptEndpoints>>()
+            + self.n_packed_bytes
     }
 
     /// Keys and values are mostly those of others, whatever set they are in.

@@ -196,9 +196,8 @@ impl Engine {
         }
         for Mark { controller, key, priority } in marks.0 {
             let Some(lane) = self.lane_mut(controller) else { continue };
-            let state = lane.keys.get(&key);
-            let failed = state.is_some_and(|state| state.is_backing_off());
-            let rest = state.map(|state| state.rest).unwrap_or_default();
+            let failed = lane.keys.is_backing_off(&key);
+            let rest = lane.keys.get(&key).map(|state| state.rest).unwrap_or_default();
             let due = match priority {
                 Priority::Removal if failed => now,
                 Priority::Live if failed => now + LIVE_RETRY,
@@ -247,10 +246,11 @@ impl Engine {
         }
         let topology = self.cache.topology();
         let slices = self.lanes.iter().find(|one| one.settings.controller == Controller::Slices);
-        let concerned = slices.into_iter().flat_map(|lane| &lane.keys).filter(|(_, state)| {
-            let hints = &state.memory.hints;
-            hints.is_refused() || is_overloaded(hints, topology)
-        });
+        let concerned =
+            slices.into_iter().flat_map(|lane| lane.keys.iter()).filter(|(_, state)| {
+                let hints = &state.memory.hints;
+                hints.is_refused() || is_overloaded(hints, topology)
+            });
         let mut keys: Vec<Key> = concerned.map(|(key, _)| key.clone()).collect();
         keys.sort_unstable();
         let mark = |key| Mark { controller: Controller::Slices, key, priority: Priority::Live };

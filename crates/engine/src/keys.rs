@@ -1,31 +1,33 @@
 //! What one controller remembers of each key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use endpointd_model::{Failure, Key, Lookup, Text};
-use endpointd_plan::{Counts, LeftOut, Memory, Reason};
+use endpointd_plan::Memory;
 use hashbrown::HashMap;
 
 use crate::rest::Rest;
+use crate::tally::{Sums, Tally};
 
 /// Names of foreign slices remembered per key; more than one is already strange.
 const IN_THE_WAY_MAX: usize = 16;
 
-/// Boxed: a table has up to twice the room it needs.
-pub type Keys = HashMap<Key, Box<KeyState>>;
+/// All keys of one controller. A picture of the engine is taken every second and must not cost
+/// more the more keys there are: sums are kept, and keys in trouble are kept apart.
+#[derive(Debug, Default)]
+pub struct Keys {
+    /// Boxed: a table has up to twice the room it needs.
+    states: HashMap<Key, Box<KeyState>>,
+    /// Only of keys that do not simply work.
+    troubles: HashMap<Key, Trouble>,
+    sums: Sums,
+}
 
 #[derive(Debug, Default)]
 pub struct KeyState {
     pub memory: Memory,
     pub rest: Rest,
-    pub n_desired: u32,
-    pub n_slices: u32,
-    pub n_slices_desired: u32,
-    pub distribution: Option<&'static str>,
-    /// Matching pods that are not published, by reason.
-    pub left_out: Vec<(Reason, u32)>,
-    /// Only of keys that do not simply work.
-    pub trouble: Option<Box<Trouble>>,
+    tally: Tally,
 }
 
 #[derive(Debug, Default)]
@@ -43,50 +45,153 @@ pub struct Trouble {
     pub confirmed: BTreeSet<Lookup>,
 }
 
-impl KeyState {
-    pub fn trouble(&mut self) -> &mut Trouble {
-        self.trouble.get_or_insert_default()
+impl Keys {
+    pub fn len(&self) -> usize {
+        self.states.len()
     }
 
-    pub fn in_the_way(&self) -> &[Text] {
-        self.trouble.as_ref().map_or(&[], |trouble| &trouble.in_the_way)
+    pub fn get(&self, key: &Key) -> Option<&KeyState> {
+        self.states.get(key).map(|state| &**state)
     }
 
-    pub fn is_backing_off(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.n_failures > 0)
+    pub fn get_mut(&mut self, key: &Key) -> Option<&mut KeyState> {
+        self.states.get_mut(key).map(|state| &mut **state)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &KeyState)> {
+        self.states.iter().map(|(key, state)| (key, &**state))
+    }
+
+    /// What is remembered of this key; nothing yet, if it is new.
+    pub fn of(&mut self, key: &Key) -> &mut KeyState {
+        let Self { states, sums, .. } = self;
+        states.entry_ref(key).or_insert_with(|| {
+            let state = Box::<KeyState>::default();
+            sums.add(&state.tally);
+            state
+        })
     }
 
     /// Takes over what a plan learned.
-    pub fn learn(&mut self, memory: Memory, counts: &Counts, left_out: &[LeftOut]) {
-        self.memory = memory;
-        self.n_desired = counts.n_desired as u32;
-        self.n_slices = counts.n_slices as u32;
-        self.n_slices_desired = counts.n_slices_desired as u32;
-        let mut by_reason: BTreeMap<Reason, u32> = BTreeMap::new();
-        for one in left_out {
-            *by_reason.entry(one.reason).or_default() += 1;
-        }
-        self.left_out = by_reason.into_iter().collect();
-    }
-
-    /// All went well: what was wrong is over.
-    pub fn recover(&mut self) {
-        if let Some(trouble) = &mut self.trouble {
-            trouble.n_failures = 0;
-            trouble.n_stale = 0;
-            trouble.failure = None;
-            trouble.last_end = None;
-            if trouble.in_the_way.is_empty() && trouble.unsettled.is_empty() {
-                self.trouble = None;
-            }
+    pub fn learn(&mut self, key: &Key, memory: Memory, tally: Tally) {
+        let state = self.of(key);
+        state.memory = memory;
+        if state.tally != tally {
+            let before = std::mem::replace(&mut state.tally, tally.clone());
+            self.sums.subtract(&before);
+            self.sums.add(&tally);
         }
     }
 
-    pub fn note_in_the_way(&mut self, name: Text) {
-        let names = &mut self.trouble().in_the_way;
+    pub fn tally(&self, key: &Key) -> Option<&Tally> {
+        self.get(key).map(|state| &state.tally)
+    }
+
+    /// Of all keys together.
+    pub fn sums(&self) -> &Sums {
+        debug_assert_eq!(self.sums, self.states.values().map(|state| &state.tally).collect());
+        &self.sums
+    }
+
+    pub fn remove(&mut self, key: &Key) {
+        self.troubles.remove(key);
+        if let Some(state) = self.states.remove(key) {
+            self.sums.subtract(&state.tally);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub fn troubles(&self) -> impl Iterator<Item = (&Key, &Trouble)> {
+        self.troubles.iter()
+    }
+
+    pub fn trouble(&self, key: &Key) -> Option<&Trouble> {
+        self.troubles.get(key)
+    }
+
+    pub fn known_trouble(&mut self, key: &Key) -> Option<&mut Trouble> {
+        self.troubles.get_mut(key)
+    }
+
+    /// There is trouble now, if there was none.
+    pub fn trouble_with(&mut self, key: &Key) -> &mut Trouble {
+        self.troubles.entry_ref(key).or_default()
+    }
+
+    pub fn is_backing_off(&self, key: &Key) -> bool {
+        self.trouble(key).is_some_and(|trouble| trouble.n_failures > 0)
+    }
+
+    pub fn in_the_way(&self, key: &Key) -> &[Text] {
+        self.trouble(key).map_or(&[], |trouble| &trouble.in_the_way)
+    }
+
+    pub fn note_in_the_way(&mut self, key: &Key, name: Text) {
+        let names = &mut self.trouble_with(key).in_the_way;
         if !names.contains(&name) {
             names.truncate(IN_THE_WAY_MAX - 1);
             names.push(name);
         }
+    }
+
+    /// All went well: what was wrong is over.
+    pub fn recover(&mut self, key: &Key) {
+        let Some(trouble) = self.troubles.get_mut(key) else { return };
+        trouble.n_failures = 0;
+        trouble.n_stale = 0;
+        trouble.failure = None;
+        trouble.last_end = None;
+        if trouble.in_the_way.is_empty() && trouble.unsettled.is_empty() {
+            self.troubles.remove(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endpointd_plan::Counts;
+
+    use super::*;
+
+    fn tally(n_slices: usize) -> Tally {
+        Tally::new(&Counts { n_slices, ..Counts::default() }, &[], Some("PreferSameZone"))
+    }
+
+    #[test]
+    fn sums_follow_what_is_learned_and_forgotten() {
+        let (first, second) = (Key::new("shop", "web"), Key::new("shop", "till"));
+        let mut keys = Keys::default();
+        keys.learn(&first, Memory::default(), tally(3));
+        keys.learn(&first, Memory::default(), tally(5));
+        keys.of(&second);
+        assert_eq!(keys.sums().n_slices, 5);
+        assert_eq!(keys.sums().n_by_distribution, [(None, 1), (Some("PreferSameZone"), 1)].into());
+        keys.remove(&first);
+        assert_eq!(keys.sums().n_slices, 0);
+        assert_eq!(keys.sums().n_by_distribution, [(None, 1)].into());
+    }
+
+    #[test]
+    fn trouble_goes_with_its_key_or_when_all_is_well() {
+        let (first, second) = (Key::new("shop", "web"), Key::new("shop", "till"));
+        let mut keys = Keys::default();
+        keys.trouble_with(&first).n_failures = 2;
+        keys.trouble_with(&second).n_stale = 1;
+        assert!(keys.is_backing_off(&first) && !keys.is_backing_off(&second));
+        keys.remove(&first);
+        keys.recover(&second);
+        assert_eq!(keys.troubles().count(), 0);
+    }
+
+    #[test]
+    fn names_in_the_way_outlast_a_recovery() {
+        let key = Key::new("shop", "web");
+        let mut keys = Keys::default();
+        keys.note_in_the_way(&key, "web-abcde".into());
+        keys.recover(&key);
+        assert_eq!(keys.in_the_way(&key), ["web-abcde".into()]);
     }
 }

@@ -24,6 +24,7 @@ mod pool;
 mod queue;
 mod rest;
 mod stream;
+mod tally;
 
 pub use engine::{Engine, WRITES_MAX};
 pub use input::{Effect, HintsKind, Input, SyncEnd, Synced, Ticket};

@@ -208,7 +208,7 @@ impl Engine {
     fn forget(&mut self, key: &Key, now: Moment) {
         for lane in &mut self.lanes {
             match lane.queue.place(key) {
-                None => drop(lane.keys.remove(key)),
+                None => lane.keys.remove(key),
                 Some(_) => {
                     if let Some(state) = lane.keys.get_mut(key) {
                         state.memory = Memory::default();

@@ -1,15 +1,13 @@
 //! The engine as a picture.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use endpointd_model::{Key, Kind, Resource};
-use endpointd_plan::Reason;
 
 use crate::engine::{Engine, Lane};
-use crate::keys::KeyState;
 use crate::queue::Place;
 use crate::report::KEYS_MAX;
+use crate::tally::Tally;
 use crate::{ControllerReport, KeyReport, KeyState as Placed, Moment, Report, Sizes};
 
 impl Engine {
@@ -73,19 +71,18 @@ fn rank(report: &KeyReport) -> (u8, std::cmp::Reverse<Duration>, &Key) {
 
 impl Lane {
     fn notable_keys(&self, now: Moment) -> impl Iterator<Item = KeyReport> {
-        let troubled = self.keys.iter().filter(|(_, state)| state.trouble.is_some());
-        let idle = troubled.filter(|(key, _)| self.queue.place(key).is_none());
-        let keys = self.queue.keys().chain(idle.map(|(key, _)| key));
+        let troubled = self.keys.troubles().map(|(key, _)| key);
+        let idle = troubled.filter(|key| self.queue.place(key).is_none());
+        let keys = self.queue.keys().chain(idle);
         keys.filter_map(move |key| self.report_key(key, now))
     }
 
     fn report_key(&self, key: &Key, now: Moment) -> Option<KeyReport> {
-        let state = self.keys.get(key);
+        let (tally, trouble) = (self.keys.tally(key), self.keys.trouble(key));
         let place = self.queue.place(key);
-        if state.is_none() && place.is_none() {
+        if tally.is_none() && trouble.is_none() && place.is_none() {
             return None;
         }
-        let trouble = state.and_then(|state| state.trouble.as_deref());
         let n_failures = trouble.map_or(0, |trouble| trouble.n_failures);
         let state_now = match place {
             Some(Place::Flying { since }) => Placed::InFlight { since: now.since(since) },
@@ -102,21 +99,13 @@ impl Lane {
             n_failures,
             last_end: trouble.and_then(|trouble| trouble.last_end),
             last_error: trouble.and_then(|one| Some(one.failure.as_ref()?.message.clone())),
-            left_out: state.map(|state| left_out(state)).unwrap_or_default(),
+            left_out: tally.map(Tally::left_out).unwrap_or_default(),
         })
     }
 
     fn report(&self, now: Moment) -> ControllerReport {
         let (n_due, n_later, oldest_wait) = self.queue.census(now);
-        let sum = |of: fn(&KeyState) -> u32| self.keys.values().map(|one| of(one) as usize).sum();
-        let mut all_left_out: BTreeMap<Reason, usize> = BTreeMap::new();
-        let mut n_by_traffic_distribution: BTreeMap<Option<&'static str>, usize> = BTreeMap::new();
-        for state in self.keys.values() {
-            for (reason, n) in &state.left_out {
-                *all_left_out.entry(*reason).or_default() += *n as usize;
-            }
-            *n_by_traffic_distribution.entry(state.distribution).or_default() += 1;
-        }
+        let sums = self.keys.sums().clone();
         ControllerReport {
             controller: self.settings.controller,
             n_waiting: n_due,
@@ -126,15 +115,11 @@ impl Lane {
             oldest_flight: self.queue.oldest_flight(now),
             n_adds: self.queue.n_marks(),
             n_retries: self.n_retries,
-            n_endpoints_desired: sum(|state| state.n_desired),
-            n_slices: sum(|state| state.n_slices),
-            n_slices_desired: sum(|state| state.n_slices_desired),
-            left_out: all_left_out,
-            n_by_traffic_distribution,
+            n_endpoints_desired: sums.n_desired,
+            n_slices: sums.n_slices,
+            n_slices_desired: sums.n_slices_desired,
+            left_out: sums.left_out,
+            n_by_traffic_distribution: sums.n_by_distribution,
         }
     }
-}
-
-fn left_out(state: &KeyState) -> BTreeMap<Reason, usize> {
-    state.left_out.iter().map(|(reason, n)| (*reason, *n as usize)).collect()
 }

@@ -12,6 +12,7 @@ use endpointd_plan::{Memory, Plan};
 use crate::engine::Engine;
 use crate::flights::{Findings, Flight, HeldDelete, Owner};
 use crate::queue::{Priority, Taken};
+use crate::tally::Tally;
 use crate::{Effect, HintsKind, Moment, SyncEnd, Synced, Ticket, report};
 
 /// A plan, and what it rests on.
@@ -32,8 +33,8 @@ impl Engine {
     pub(crate) fn sync(&mut self, lane: usize, taken: Taken, now: Moment) {
         let controller = self.lanes[lane].settings.controller;
         let owner: Owner = (controller, taken.key.clone());
-        let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
-        let unsettled = state.trouble.as_mut().map(|one| std::mem::take(&mut one.unsettled));
+        let trouble = self.lanes[lane].keys.known_trouble(&taken.key);
+        let unsettled = trouble.map(|one| std::mem::take(&mut one.unsettled));
         if let Some(unsettled) = unsettled.filter(|unsettled| !unsettled.is_empty()) {
             return self.read_first(&owner, unsettled, &taken, now);
         }
@@ -44,10 +45,11 @@ impl Engine {
         self.seek_nodes(unknown_nodes);
         let hints = self.hints_kind(&taken.key);
         let memory = self.shared_memory(lane, &taken.key, plan.memory);
-        let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
-        state.learn(memory, &plan.counts, &plan.left_out);
-        state.distribution = report::distribution_label(hints.traffic_distribution);
-        let trouble = state.trouble.as_mut();
+        let keys = &mut self.lanes[lane].keys;
+        let distribution = report::distribution_label(hints.traffic_distribution);
+        let tally = Tally::new(&plan.counts, &plan.left_out, distribution);
+        keys.learn(&taken.key, memory, tally);
+        let trouble = keys.known_trouble(&taken.key);
         let confirmed = trouble.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
         for notice in plan.notices {
             self.notify(&owner, notice);
@@ -57,9 +59,8 @@ impl Engine {
         let unconfirmed = if is_on(Mutant::NoLiveRead) { BTreeSet::new() } else { unconfirmed };
         if !unconfirmed.is_empty() {
             // What is confirmed stays so until the rest is, or two reads would take turns for ever.
-            let state = self.lanes[lane].keys.entry(taken.key.clone()).or_default();
             if !is_on(Mutant::ForgetOtherAbsence) {
-                state.trouble().confirmed = confirmed;
+                self.lanes[lane].keys.trouble_with(&taken.key).confirmed = confirmed;
             }
             return self.read_first(&owner, unconfirmed, &taken, now);
         }
@@ -109,7 +110,7 @@ impl Engine {
         let state = lane.keys.get(key);
         let nothing = Memory::default();
         let memory = state.map_or(&nothing, |state| &state.memory);
-        let in_the_way = state.map_or(&[][..], |state| state.in_the_way());
+        let in_the_way = lane.keys.in_the_way(key);
         let service = || Lookup::Service(key.clone());
         match lane.settings.controller {
             Controller::Slices => {

@@ -24,7 +24,7 @@ pub struct Published {
 
 /// A slice, and what is asked of it more often than it is planned with.
 #[derive(Debug)]
-struct KeptSlice {
+pub struct KeptSlice {
     uid: Uid,
     packed: Packed,
     /// The Service it says it belongs to.
@@ -35,7 +35,7 @@ struct KeptSlice {
 
 /// Endpoints likewise.
 #[derive(Debug)]
-struct KeptEndpoints {
+pub struct KeptEndpoints {
     uid: Uid,
     packed: Packed,
     /// Written by our controller, and no lock.
@@ -86,12 +86,10 @@ impl Published {
         self.endpoints.keys().chain(only_slices)
     }
 
-    pub fn bytes(&self) -> usize {
+    fn n_packed_bytes(&self) -> usize {
         let slices = self.slices.values().map(|known| &known.object.packed);
         let endpoints = self.endpoints.values().map(|known| &known.object.packed);
-        self.slices.len() * size_of::<Known<KeptSlice>>()
-            + self.endpoints.len() * size_of::<Known<KeptEndpoints>>()
-            + slices.chain(endpoints).map(Packed::n_bytes).sum::<usize>()
+        slices.chain(endpoints).map(Packed::n_bytes).sum()
     }
 
     /// Whether the mirroring controller could have anything to do.
@@ -195,6 +193,8 @@ impl Cache {
         let new = KeptSlice::new(slice, &mut self.texts);
         let old = published.take_slice(&slice.meta.name);
         self.n_slices += usize::from(old.is_none());
+        self.n_packed_bytes += new.packed.n_bytes();
+        self.n_packed_bytes -= old.as_ref().map_or(0, |old| old.packed.n_bytes());
         let is_edit = old.is_some() && is_on(Mutant::IgnoreForeignEdit);
         if origin == Origin::Watch
             && !is_edit
@@ -231,9 +231,11 @@ impl Cache {
             }
         }
         let new = KeptEndpoints::new(endpoints);
-        let old = namespace.published.endpoints.get(&name);
-        let is_same = old.is_some_and(|old| old.object.says_the_same(&new));
+        let old = namespace.published.endpoints.get(&name).map(|known| &known.object);
+        let is_same = old.is_some_and(|old| old.says_the_same(&new));
         self.n_endpoints += usize::from(old.is_none());
+        self.n_packed_bytes += new.packed.n_bytes();
+        self.n_packed_bytes -= old.map_or(0, |old| old.packed.n_bytes());
         let new = Known { object: new, version, picture };
         namespace.published.endpoints.insert(name.clone(), new);
         if !is_same {
@@ -296,6 +298,7 @@ impl Cache {
             Resource::Slices => {
                 let old = namespace.published.take_slice(&key.name);
                 self.n_slices -= usize::from(old.is_some());
+                self.n_packed_bytes -= old.as_ref().map_or(0, |old| old.packed.n_bytes());
                 if let Some((controller, owner)) =
                     old.as_ref().and_then(|old| old.owner(&namespace.name))
                     && !is_on(Mutant::IgnoreForeignDelete)
@@ -307,6 +310,7 @@ impl Cache {
             Resource::Endpoints => {
                 let old = namespace.published.endpoints.remove(&key.name);
                 self.n_endpoints -= usize::from(old.is_some());
+                self.n_packed_bytes -= old.as_ref().map_or(0, |old| old.object.packed.n_bytes());
                 if old.is_some() {
                     self.mark_endpoints(id, &key.name, Origin::Watch, marks);
                 }
@@ -387,6 +391,11 @@ impl Cache {
         if let Some(seen) = seen {
             *seen = picture;
         }
+    }
+
+    /// One by one, to check what is kept.
+    pub fn count_packed_bytes(&self) -> usize {
+        self.namespaces.iter().map(|(_, namespace)| namespace.published.n_packed_bytes()).sum()
     }
 
     pub fn n_objects(&self, resource: Resource) -> usize {
