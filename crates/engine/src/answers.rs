@@ -136,7 +136,7 @@ impl Engine {
         let state = lane.keys.of(&owner.1);
         let has_read_only = synced.is_none();
         if synced.as_ref().is_some_and(|synced| synced.has_writes()) {
-            state.rest = Rest::after(planned, now);
+            state.rest = state.rest.and(Rest::after_writes(planned, now));
         }
         let rest = state.rest;
         let due = match &end {

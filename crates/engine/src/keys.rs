@@ -73,9 +73,10 @@ impl Keys {
     }
 
     /// Takes over what a plan learned.
-    pub fn learn(&mut self, key: &Key, memory: Memory, tally: Tally) {
+    pub fn learn(&mut self, key: &Key, memory: Memory, tally: Tally, rest: Rest) {
         let state = self.of(key);
         state.memory = memory;
+        state.rest = state.rest.and(rest);
         if state.tally != tally {
             let before = std::mem::replace(&mut state.tally, tally.clone());
             self.sums.subtract(&before);
@@ -164,8 +165,8 @@ mod tests {
     fn sums_follow_what_is_learned_and_forgotten() {
         let (first, second) = (Key::new("shop", "web"), Key::new("shop", "till"));
         let mut keys = Keys::default();
-        keys.learn(&first, Memory::default(), tally(3));
-        keys.learn(&first, Memory::default(), tally(5));
+        keys.learn(&first, Memory::default(), tally(3), Rest::default());
+        keys.learn(&first, Memory::default(), tally(5), Rest::default());
         keys.of(&second);
         assert_eq!(keys.sums().n_slices, 5);
         assert_eq!(keys.sums().n_by_distribution, [(None, 1), (Some("PreferSameZone"), 1)].into());

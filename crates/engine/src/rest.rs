@@ -1,9 +1,11 @@
-//! How long a key rests after it was written, so that changes which come in a stream are collected.
+//! How long a key rests after it was planned and written, so that changes which come in a stream are
+//! collected.
 //!
 //! A rollout tells of hundreds of pods within a second. Whoever writes after each of them makes
-//! every node of the cluster read the same slice again and again. So a key rests in proportion to
-//! what its last writes took: not at all for a Service whose pods change now and then, and longer the
-//! larger it is and the busier the API server. What takes traffic away rests least.
+//! every node of the cluster read the same slice again and again, and whoever only plans after each
+//! of them does nothing else. So a key rests in proportion to what its last writes took and to how
+//! many pods were looked at: not at all for a Service whose pods change now and then, and longer
+//! the larger it is and the busier the API server. What takes traffic away rests least.
 
 use std::time::Duration;
 
@@ -12,26 +14,47 @@ use crate::queue::Priority;
 
 /// No change waits longer for being collected.
 const REST_MAX: Duration = Duration::from_millis(250);
+/// About forty times what planning takes for each pod: however large a Service, and however often
+/// it changes, its plans take a small part of one processor.
+const REST_A_POD: Duration = Duration::from_micros(20);
+/// Plans for so few pods take no time worth saving.
+const FEW_PODS: usize = 100;
 
-/// The last time a key was written: how long it took, and when it was over.
+/// Until when a key rests: from what takes traffic away, and from everything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    landed: Moment,
-    took: Duration,
+    removals: Moment,
+    others: Moment,
 }
 
 impl Rest {
-    pub fn after(planned: Moment, landed: Moment) -> Self {
-        Self { landed, took: landed.since(planned) }
+    pub fn after_plan(planned: Moment, n_pods: usize) -> Self {
+        let n_pods = u32::try_from(n_pods.saturating_sub(FEW_PODS)).unwrap_or(u32::MAX);
+        Self::new(planned, REST_A_POD.saturating_mul(n_pods))
+    }
+
+    pub fn after_writes(planned: Moment, landed: Moment) -> Self {
+        Self::new(landed, landed.since(planned))
+    }
+
+    fn new(from: Moment, least: Duration) -> Self {
+        Self {
+            removals: from + least.min(REST_MAX),
+            others: from + least.saturating_mul(4).min(REST_MAX),
+        }
+    }
+
+    /// Both reasons to rest count.
+    pub fn and(self, other: Self) -> Self {
+        Self { removals: self.removals.max(other.removals), others: self.others.max(other.others) }
     }
 
     /// Nothing of this priority is due before.
     pub fn until(self, priority: Priority) -> Moment {
-        let times = match priority {
-            Priority::Removal => 1,
-            Priority::Live | Priority::Background => 4,
-        };
-        self.landed + self.took.saturating_mul(times).min(REST_MAX)
+        match priority {
+            Priority::Removal => self.removals,
+            Priority::Live | Priority::Background => self.others,
+        }
     }
 }
 
@@ -50,11 +73,29 @@ mod tests {
 
     #[test]
     fn removals_rest_least_and_nobody_for_long() {
-        let rest = Rest::after(at(1000), at(1010));
+        let rest = Rest::after_writes(at(1000), at(1010));
         assert_eq!(rest.until(Priority::Removal), at(1020));
         assert_eq!(rest.until(Priority::Live), at(1050));
-        let slow = Rest::after(at(1000), at(9000));
+        let slow = Rest::after_writes(at(1000), at(9000));
         assert_eq!(slow.until(Priority::Removal), at(9250));
         assert_eq!(slow.until(Priority::Live), at(9250));
+    }
+
+    #[test]
+    fn the_larger_rest_longer_and_the_small_not_at_all() {
+        assert_eq!(Rest::after_plan(at(1000), 100).until(Priority::Live), at(1000));
+        let large = Rest::after_plan(at(1000), 1100);
+        assert_eq!(large.until(Priority::Removal), at(1020));
+        assert_eq!(large.until(Priority::Live), at(1080));
+        let huge = Rest::after_plan(at(1000), usize::MAX);
+        assert_eq!(huge.until(Priority::Removal), at(1250));
+    }
+
+    #[test]
+    fn the_longer_of_two_rests_counts() {
+        let (plan, writes) = (Rest::after_plan(at(0), 1100), Rest::after_writes(at(0), at(15)));
+        let both = plan.and(writes);
+        assert_eq!(both.until(Priority::Removal), at(30));
+        assert_eq!(both.until(Priority::Live), at(80));
     }
 }

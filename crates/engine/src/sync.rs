@@ -12,6 +12,7 @@ use endpointd_plan::{Memory, Plan};
 use crate::engine::Engine;
 use crate::flights::{Findings, Flight, HeldDelete, Owner};
 use crate::queue::{Priority, Taken};
+use crate::rest::Rest;
 use crate::tally::Tally;
 use crate::{Effect, HintsKind, Moment, SyncEnd, Synced, Ticket, report};
 
@@ -48,7 +49,8 @@ impl Engine {
         let keys = &mut self.lanes[lane].keys;
         let distribution = report::distribution_label(hints.traffic_distribution);
         let tally = Tally::new(&plan.counts, &plan.left_out, distribution);
-        keys.learn(&taken.key, memory, tally);
+        let rest = Rest::after_plan(now, plan.counts.n_desired + plan.left_out.len());
+        keys.learn(&taken.key, memory, tally, rest);
         let trouble = keys.known_trouble(&taken.key);
         let confirmed = trouble.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
         for notice in plan.notices {

@@ -156,6 +156,30 @@ fn changes_that_come_in_a_stream_are_collected() {
 }
 
 #[test]
+fn a_large_service_is_not_planned_for_every_change() {
+    const MILLI: Duration = Duration::from_millis(1);
+    let mut cluster = settled(&[("web", 1500)]);
+    cluster.pass(Duration::from_secs(1));
+    cluster.ends.clear();
+    for n in 0..100 {
+        let change = if n % 2 == 0 { unready } else { ready };
+        cluster.change_pod(&key("web-7"), change);
+        cluster.pass(MILLI);
+    }
+    // A removal every 28 ms at most, for each of two controllers.
+    assert!((4..=12).contains(&cluster.ends.len()), "{} plans", cluster.ends.len());
+
+    cluster.change_pod(&key("web-7"), unready);
+    cluster.pass(250 * MILLI);
+    let n_out = endpoints(&cluster, "web").iter().filter(|one| one.ends_with("unready")).count();
+    assert_eq!(n_out, 1, "nothing is forgotten");
+    cluster.ends.clear();
+    cluster.change_pod(&key("web-8"), unready);
+    cluster.run();
+    assert_eq!(cluster.ends.len(), 2, "who has rested acts at once");
+}
+
+#[test]
 fn hand_written_endpoints_are_mirrored_and_follow_their_service() {
     let mut cluster = settled(&[]);
     let manual = endpointd_model::Service { selector: Default::default(), ..service("db") };
