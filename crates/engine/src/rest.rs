@@ -14,8 +14,8 @@ use crate::queue::Priority;
 
 /// No change waits longer for being collected.
 const REST_MAX: Duration = Duration::from_millis(250);
-/// About forty times what planning takes for each pod: however large a Service, and however often
-/// it changes, its plans take a small part of one processor.
+/// About forty times what planning takes for each pod, so that the plans of a large Service that
+/// changes all the time take a small part of one processor.
 const REST_A_POD: Duration = Duration::from_micros(20);
 /// Plans for so few pods take no time worth saving.
 const FEW_PODS: usize = 100;
