@@ -3,7 +3,8 @@
 use std::panic::resume_unwind;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::refusal::Refusal;
 
@@ -43,17 +44,24 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>, Refusal> {
     let (mut terminate, mut interrupt) =
         (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        let (stop, stopped) = oneshot::channel();
+        // In a task of its own: who waits for the end asks at every turn, and two signals take much
+        // longer to ask than a channel.
         tokio::spawn(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
+            either(&mut terminate, &mut interrupt).await;
+            // Nobody waits any more when all is over anyway.
+            let _ = stop.send(());
+            either(&mut terminate, &mut interrupt).await;
             tracing::warn!("stopped at once, by a second signal");
             std::process::exit(1);
         });
+        let _ = stopped.await;
     })
+}
+
+async fn either(one: &mut Signal, other: &mut Signal) {
+    tokio::select! {
+        _ = one.recv() => {}
+        _ = other.recv() => {}
+    }
 }
