@@ -1,5 +1,7 @@
 //! Requests as values: where they go and what they carry. Making one sends nothing.
 
+use std::borrow::Cow;
+
 use endpointd_model::{Key, Kind, Lookup, Resource, Write};
 use endpointd_wire::{Bytes, Encoding, encode, encode_delete};
 use http::Method;
@@ -50,11 +52,11 @@ pub(crate) fn group_path(resource: &str) -> &'static str {
 }
 
 pub(crate) fn objects_path(resource: &str, namespace: &str) -> String {
-    format!("{}/namespaces/{}/{resource}", group_path(resource), escaped(namespace))
+    [group_path(resource), "/namespaces/", &escaped(namespace), "/", resource].concat()
 }
 
 pub(crate) fn object_path(resource: &str, key: &Key) -> String {
-    format!("{}/{}", objects_path(resource, &key.namespace), escaped(&key.name))
+    [&*objects_path(resource, &key.namespace), "/", &escaped(&key.name)].concat()
 }
 
 impl Ask {
@@ -158,17 +160,15 @@ pub(crate) enum Start<'a> {
 }
 
 /// For one part of a path or query. Names of objects need it hardly ever, continue tokens do.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
+fn escaped(text: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if text.bytes().all(is_plain) {
+        return text.into();
     }
-    out
+    let escape = |byte: u8| {
+        if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    text.bytes().map(escape).collect::<String>().into()
 }
 
 #[cfg(test)]
