@@ -4,6 +4,9 @@
 //! share the processors of the API server. So the Endpoints of a key give way while its slices are
 //! on their way. What becomes of the slices does not matter, and neither controller can hold up the
 //! other for longer than a moment.
+//!
+//! They are planned at once all the same, while all that a plan looks at is still at hand. A plan
+//! that is overtaken by another change is dropped: nothing of it has happened yet.
 
 use std::time::Duration;
 
@@ -12,14 +15,24 @@ use endpointd_model::{Controller, Key};
 use crate::Moment;
 use crate::engine::Engine;
 use crate::queue::{Place, Priority, Taken};
+use crate::sync::Planned;
 
 /// No Endpoints wait longer than this for their slices: several times what a write takes, and too
 /// short for anybody to notice.
 pub const COURTESY_MAX: Duration = Duration::from_millis(25);
 
+/// A plan that gives way. Its key counts as in flight.
+#[derive(Debug)]
+pub struct Polite {
+    lane: usize,
+    taken: Taken,
+    planned: Planned,
+    until: Moment,
+}
+
 impl Engine {
-    /// Until when this key of this controller should wait for another controller, if it should.
-    /// A start-up is no time for manners: there the server has all it can do anyway.
+    /// Until when this key should wait for another controller, if it should. A start-up is no time
+    /// for manners: there the server has all it can do anyway.
     pub(crate) fn gives_way(&self, lane: usize, taken: &Taken, now: Moment) -> Option<Moment> {
         let is_polite = self.lanes[lane].settings.controller == Controller::Endpoints
             && taken.priority != Priority::Background;
@@ -35,12 +48,41 @@ impl Engine {
         })
     }
 
+    pub(crate) fn give_way(&mut self, lane: usize, taken: Taken, planned: Planned, until: Moment) {
+        self.polite.push(Polite { lane, taken, planned, until });
+    }
+
     /// A sync is over: whoever gave way to it need not wait any more.
     pub(crate) fn thank(&mut self, controller: Controller, key: &Key, now: Moment) {
         if controller == Controller::Slices
-            && let Some(endpoints) = self.lane_mut(Controller::Endpoints)
+            && let Some(waiting) = self.polite.iter_mut().find(|one| one.taken.key == *key)
         {
-            endpoints.queue.step_forward(key, now);
+            waiting.until = now;
         }
+    }
+
+    /// Goes on with a key that has waited long enough. Says whether there was one.
+    pub(crate) fn end_courtesy(&mut self, now: Moment) -> bool {
+        let Some(at) = self.polite.iter().position(|one| one.until <= now) else { return false };
+        let Polite { lane, taken, planned, .. } = self.polite.swap_remove(at);
+        let queue = &mut self.lanes[lane].queue;
+        if queue.is_outdated(&taken.key) {
+            queue.step_back(taken, now);
+        } else {
+            self.carry_out(lane, &taken, planned, now);
+        }
+        true
+    }
+
+    /// Nobody plans any more.
+    pub(crate) fn drop_polite(&mut self) {
+        for one in self.polite.drain(..) {
+            self.lanes[one.lane].queue.land(&one.taken.key);
+        }
+    }
+
+    /// When the next one has waited long enough.
+    pub(crate) fn courtesy_ends(&self) -> Option<Moment> {
+        self.polite.iter().map(|one| one.until).min()
     }
 }

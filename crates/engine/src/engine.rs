@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 use crate::backoff::Dice;
 use crate::brake::Brake;
 use crate::cache::{Cache, Mark, Marks};
+use crate::courtesy::Polite;
 use crate::flights::Flights;
 use crate::keys::Keys;
 use crate::queue::{Priority, Queue, Taken};
@@ -34,6 +35,8 @@ pub struct Engine {
     pub(crate) streams: Vec<Stream>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) flights: Flights,
+    /// Keys that let others go first.
+    pub(crate) polite: Vec<Polite>,
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) brake: Brake,
     pub(crate) dice: Dice,
@@ -73,6 +76,7 @@ impl Engine {
             streams,
             lanes: settings.controllers.into_iter().map(lane).collect(),
             flights: Flights::default(),
+            polite: Vec::new(),
             effects: VecDeque::new(),
             brake: Brake::default(),
             dice: Dice::new(settings.seed),
@@ -110,6 +114,12 @@ impl Engine {
                 return None;
             }
             self.refresh_topology(now);
+            if self.is_full() {
+                return None;
+            }
+            if self.end_courtesy(now) {
+                continue;
+            }
             let (lane, taken) = self.take(now)?;
             self.sync(lane, taken, now);
         }
@@ -120,11 +130,12 @@ impl Engine {
         if !self.effects.is_empty() {
             return Some(Moment::START);
         }
-        if !self.may_plan() || self.flights.n_writes() >= WRITES_MAX {
+        if !self.may_plan() || self.is_full() {
             return None;
         }
         let open = self.lanes.iter().filter(|lane| lane.has_room());
-        let due = open.filter_map(|lane| lane.queue.next_due()).min()?;
+        let due = open.filter_map(|lane| lane.queue.next_due());
+        let due = due.chain(self.courtesy_ends()).min()?;
         Some(due.max(self.paused_until))
     }
 
@@ -141,6 +152,10 @@ impl Engine {
     /// Writes that have not been answered.
     pub fn n_writes(&self) -> usize {
         self.flights.n_writes()
+    }
+
+    fn is_full(&self) -> bool {
+        self.flights.n_writes() >= WRITES_MAX
     }
 
     fn may_plan(&self) -> bool {
@@ -172,6 +187,7 @@ impl Engine {
             lane.queue.clear();
             lane.keys.clear();
         }
+        self.drop_polite();
     }
 
     /// The first visit of every key, as soon as we lead and know everything.
@@ -216,25 +232,16 @@ impl Engine {
 
     /// Round robin over the controllers that have room and something due.
     fn take(&mut self, now: Moment) -> Option<(usize, Taken)> {
-        if self.flights.n_writes() >= WRITES_MAX {
-            return None;
-        }
         let n_lanes = self.lanes.len();
         for turn in 0..n_lanes {
             let at = (self.next_lane + turn) % n_lanes;
-            if let Some(taken) = self.take_from(at, now) {
+            let lane = &mut self.lanes[at];
+            if lane.has_room()
+                && let Some(taken) = lane.queue.take(now)
+            {
                 self.next_lane = (at + 1) % n_lanes;
                 return Some((at, taken));
             }
-        }
-        None
-    }
-
-    fn take_from(&mut self, lane: usize, now: Moment) -> Option<Taken> {
-        while self.lanes[lane].has_room() {
-            let taken = self.lanes[lane].queue.take(now)?;
-            let Some(until) = self.gives_way(lane, &taken, now) else { return Some(taken) };
-            self.lanes[lane].queue.step_back(taken, until);
         }
         None
     }

@@ -46,8 +46,6 @@ struct Waiting {
     /// When the first change came in that this sync answers.
     since: Moment,
     sequence: u64,
-    /// It was due and lets another go first.
-    has_stepped_back: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,13 +82,7 @@ impl Queue {
         let wish = match self.waiting.get(key).copied() {
             None => {
                 self.n_marks += 1;
-                Waiting {
-                    priority,
-                    due,
-                    since: now,
-                    sequence: self.n_marks,
-                    has_stepped_back: false,
-                }
+                Waiting { priority, due, since: now, sequence: self.n_marks }
             }
             Some(old) => {
                 self.order[old.priority as usize].remove(&(old.due, old.sequence));
@@ -128,21 +120,16 @@ impl Queue {
         self.flying.remove(key)?.again
     }
 
-    /// Puts back a key that was just taken, until `due`.
+    /// Puts back a key that was taken and for which nothing was done, with what came in meanwhile.
     pub fn step_back(&mut self, taken: Taken, due: Moment) {
         let Taken { key, priority, since } = taken;
-        self.land(&key);
-        self.mark(&key, priority, due, since);
-        if let Some(waiting) = self.waiting.get_mut(&key) {
-            waiting.has_stepped_back = true;
-        }
+        let again = self.land(&key).map_or(priority, |(again, _)| again.min(priority));
+        self.mark(&key, again, due, since);
     }
 
-    /// A key that stepped back is due now; any other stays as it is.
-    pub fn step_forward(&mut self, key: &Key, now: Moment) {
-        if self.waiting.get(key).is_some_and(|waiting| waiting.has_stepped_back) {
-            self.hasten(key, now);
-        }
+    /// Whether a key that was taken changed since.
+    pub fn is_outdated(&self, key: &Key) -> bool {
+        self.flying.get(key).is_some_and(|flying| flying.again.is_some())
     }
 
     /// When the next key is due.
@@ -247,18 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn only_who_stepped_back_steps_forward() {
+    fn who_steps_back_keeps_its_age_and_takes_what_came_meanwhile_along() {
         let mut queue = Queue::default();
-        queue.mark(&key("polite"), Priority::Live, at(1), at(1));
-        queue.mark(&key("later"), Priority::Live, at(50), at(1));
+        queue.mark(&key("a"), Priority::Live, at(1), at(1));
         let taken = queue.take(at(2)).expect("due");
-        queue.step_back(taken, at(9));
-        assert_eq!((queue.take(at(8)), queue.n_flying()), (None, 0));
-        queue.step_forward(&key("polite"), at(3));
-        queue.step_forward(&key("later"), at(3));
-        let taken = queue.take(at(3)).expect("due again");
-        assert_eq!((&*taken.key.name, taken.since), ("polite", at(1)));
-        assert_eq!(queue.take(at(49)), None);
+        assert!(!queue.is_outdated(&key("a")));
+        queue.mark(&key("a"), Priority::Removal, at(3), at(3));
+        assert!(queue.is_outdated(&key("a")));
+        queue.step_back(taken, at(4));
+        assert_eq!((queue.take(at(3)), queue.n_flying()), (None, 0));
+        let taken = queue.take(at(4)).expect("due again");
+        assert_eq!((taken.since, taken.priority), (at(1), Priority::Removal));
     }
 
     #[test]

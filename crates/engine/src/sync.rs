@@ -17,7 +17,8 @@ use crate::tally::Tally;
 use crate::{Effect, HintsKind, Moment, SyncEnd, Synced, Ticket, report};
 
 /// A plan, and what it rests on.
-struct Planned {
+#[derive(Debug)]
+pub struct Planned {
     plan: Plan,
     /// What is absent from our view and thereby dooms what the plan deletes.
     absent: Vec<Lookup>,
@@ -39,10 +40,22 @@ impl Engine {
         if let Some(unsettled) = unsettled.filter(|unsettled| !unsettled.is_empty()) {
             return self.read_first(&owner, unsettled, &taken, now);
         }
-        let Planned { plan, absent, unknown_nodes } = match self.plan(lane, &taken.key) {
+        let planned = match self.plan(lane, &taken.key) {
             Ok(planned) => planned,
             Err(failure) => return self.refuse(&owner, failure, &taken, now),
         };
+        let until = self.gives_way(lane, &taken, now);
+        match until.filter(|_| !planned.plan.writes.is_empty()) {
+            Some(until) => self.give_way(lane, taken, planned, until),
+            None => self.carry_out(lane, &taken, planned, now),
+        }
+    }
+
+    /// Remembers what a plan learned, and does what it says.
+    pub(crate) fn carry_out(&mut self, lane: usize, taken: &Taken, planned: Planned, now: Moment) {
+        let Planned { plan, absent, unknown_nodes } = planned;
+        let controller = self.lanes[lane].settings.controller;
+        let owner: Owner = (controller, taken.key.clone());
         self.seek_nodes(unknown_nodes);
         let hints = self.hints_kind(&taken.key);
         let memory = self.shared_memory(lane, &taken.key, plan.memory);
@@ -64,11 +77,11 @@ impl Engine {
             if !is_on(Mutant::ForgetOtherAbsence) {
                 self.lanes[lane].keys.trouble_with(&taken.key).confirmed = confirmed;
             }
-            return self.read_first(&owner, unconfirmed, &taken, now);
+            return self.read_first(&owner, unconfirmed, taken, now);
         }
         let is_destructive = !confirmed.is_empty() && !plan.writes.is_empty();
         if is_destructive && let Err(later) = self.pass_brake(now) {
-            return self.postpone(&owner, &taken, later, now);
+            return self.postpone(&owner, taken, later, now);
         }
         let synced = Synced {
             controller,
@@ -83,7 +96,7 @@ impl Engine {
             is_removal: taken.priority == Priority::Removal,
             hints,
         };
-        self.begin(&owner, Some(Box::new(synced)), &taken, now);
+        self.begin(&owner, Some(Box::new(synced)), taken, now);
         self.take_off(&owner, plan.writes, now);
     }
 

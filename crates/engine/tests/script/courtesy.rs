@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use endpointd_engine::Effect;
-use endpointd_model::{Object, Resource};
+use endpointd_engine::{Effect, Input};
+use endpointd_model::{Object, Pod, Readiness, Resource, Timestamp, Write, names};
 
 use crate::cluster::Cluster;
 use crate::objects::{addresses, endpoints, key, pod, settled, unready};
@@ -11,14 +11,23 @@ use crate::objects::{addresses, endpoints, key, pod, settled, unready};
 const MILLI: Duration = Duration::from_millis(1);
 
 /// What is sent at this moment, without an answer to any of it.
-fn sent_now(cluster: &mut Cluster) -> Vec<Resource> {
+fn writes_now(cluster: &mut Cluster) -> Vec<Write> {
     while cluster.deliver() {}
     let effects = std::iter::from_fn(|| cluster.engine.next(cluster.now));
     let sent = effects.filter_map(|effect| match effect {
-        Effect::Send { write, .. } => Some(write.resource()),
+        Effect::Send { write, .. } => Some(*write),
         _ => None,
     });
     sent.collect()
+}
+
+fn sent_now(cluster: &mut Cluster) -> Vec<Resource> {
+    writes_now(cluster).iter().map(Write::resource).collect()
+}
+
+fn unready_since(second: i64) -> impl Fn(&mut Pod) {
+    let since = Timestamp::from_second(second).ok();
+    move |pod| pod.readiness = Some(Readiness { is_ready: false, since })
 }
 
 #[test]
@@ -40,13 +49,17 @@ fn slices_are_written_first_whichever_controller_has_its_turn() {
 
 #[test]
 fn slices_without_an_answer_hold_up_endpoints_for_a_moment_only() {
-    let mut cluster = settled(&[("web", 2)]);
-    cluster.change_pod(&key("web-0"), unready);
-    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
-    cluster.now = cluster.now + 24 * MILLI;
-    assert_eq!(sent_now(&mut cluster), []);
-    cluster.now = cluster.engine.wake_at().expect("Endpoints wait");
-    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+    // The second is large enough to rest after each plan.
+    for n_pods in [2, 150] {
+        let mut cluster = settled(&[("web", n_pods)]);
+        cluster.pass(Duration::from_secs(1));
+        cluster.change_pod(&key("web-0"), unready);
+        assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+        cluster.now = cluster.now + 24 * MILLI;
+        assert_eq!(sent_now(&mut cluster), []);
+        cluster.now = cluster.engine.wake_at().expect("Endpoints wait");
+        assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+    }
 }
 
 #[test]
@@ -61,6 +74,39 @@ fn changes_that_keep_coming_do_not_prolong_the_wait() {
     }
     cluster.now = cluster.now + 5 * MILLI;
     assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+}
+
+#[test]
+fn endpoints_overtaken_while_they_wait_are_written_once_for_all_changes() {
+    let mut cluster = settled(&[("web", 3)]);
+    cluster.change_pod(&key("web-0"), unready_since(100));
+    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+    cluster.now = cluster.now + 4 * MILLI;
+    cluster.change_pod(&key("web-1"), unready_since(200));
+    assert_eq!(sent_now(&mut cluster), []);
+    cluster.now = cluster.engine.wake_at().expect("Endpoints wait");
+    let writes = writes_now(&mut cluster);
+    let [Write::Update(Object::Endpoints(written))] = &*writes else { panic!("{writes:?}") };
+    assert_eq!(written.subsets[0].not_ready_addresses.len(), 2);
+    let first_change = written.meta.annotations.get(names::TRIGGER_TIME);
+    assert_eq!(first_change.map(|time| &**time), Some("1970-01-01T00:01:40Z"));
+}
+
+#[test]
+fn who_stops_leading_drops_what_waits() {
+    let mut cluster = settled(&[("web", 2)]);
+    let n_in_flight = |cluster: &Cluster| -> usize {
+        cluster.report().controllers.iter().map(|one| one.n_in_flight).sum()
+    };
+    cluster.change_pod(&key("web-0"), unready);
+    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+    assert_eq!(n_in_flight(&cluster), 2);
+    cluster.tell(Input::Follow);
+    assert_eq!(n_in_flight(&cluster), 1, "only what was sent");
+    cluster.now = cluster.now + 60 * MILLI;
+    assert_eq!(sent_now(&mut cluster), []);
+    cluster.tell(Input::Lead);
+    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints], "the slices are unanswered");
 }
 
 #[test]
