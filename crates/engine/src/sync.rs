@@ -163,10 +163,11 @@ impl Engine {
         let is_delete =
             |write: &Write| matches!(write, Write::Delete(_)) && !is_on(Mutant::DeletesFirst);
         let (deletes, first): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_delete);
+        let moved = |write: &Write| if deletes.is_empty() { Vec::new() } else { addresses(write) };
         let sent: Vec<(Ticket, Vec<Text>)> = first
             .into_iter()
             .map(|write| {
-                let addresses = addresses(&write);
+                let addresses = moved(&write);
                 (self.send(owner, write), addresses)
             })
             .collect();

@@ -69,7 +69,7 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
     let mut sorted: Vec<&Pod> = pods.to_vec();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     let mut resolver = PortResolver::new(service);
-    let mut published: Vec<(usize, &Pod, Text)> = Vec::new();
+    let mut published: Vec<(usize, &Pod, Text)> = Vec::with_capacity(pods.len());
     let mut bad_by_pod = BTreeMap::new();
     for pod in sorted {
         match first_address(service, pod, &mut bad_by_pod) {
@@ -79,6 +79,9 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
     }
     plan.notices.extend(bad_address_notice(&bad_by_pod, &mut plan.memory.told_bad));
     let mut subsets: Vec<Subset> = resolver.into_port_sets().iter().map(subset_of).collect();
+    if let [only] = &mut *subsets {
+        only.addresses.reserve_exact(published.len());
+    }
     for (port_set, pod, ip) in published {
         let subset = &mut subsets[port_set];
         if subset.ports.is_empty() && !service.ports.is_empty() {

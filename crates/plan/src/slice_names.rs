@@ -19,16 +19,16 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Hands out names for one Service, never one that is taken.
 pub struct SliceNames<'a> {
-    prefix: String,
+    service_name: &'a str,
     owner: &'a Uid,
     taken: BTreeSet<Text>,
 }
 
 impl<'a> SliceNames<'a> {
     /// Every slice the caller knows of takes its name, whoever it belongs to.
-    pub fn new(service_name: &str, owner: &'a Uid, slices: &[&EndpointSlice]) -> Self {
+    pub fn new(service_name: &'a str, owner: &'a Uid, slices: &[&EndpointSlice]) -> Self {
         let taken = slices.iter().map(|slice| slice.meta.name.clone()).collect();
-        Self { prefix: generate_name(service_name), owner, taken }
+        Self { service_name, owner, taken }
     }
 
     /// Names the new slices among the drafts.
@@ -53,8 +53,9 @@ impl<'a> SliceNames<'a> {
     }
 
     fn name(&self, group: Digest, ordinal: u64) -> String {
-        let base_len = self.prefix.len().min(NAME_LEN_MAX - SUFFIX_LEN);
-        format!("{}{}", &self.prefix[..base_len], suffix(group.bytes(&ordinal.to_be_bytes())))
+        let prefix = generate_name(self.service_name);
+        let base_len = prefix.len().min(NAME_LEN_MAX - SUFFIX_LEN);
+        format!("{}{}", &prefix[..base_len], suffix(group.bytes(&ordinal.to_be_bytes())))
     }
 
     fn group_digest(&self, address_type: &AddressType, ports: &[EndpointPort]) -> Digest {

@@ -31,7 +31,8 @@ pub fn observe<'a>(
     pods: impl Iterator<Item = &'a Pod>,
 ) -> (Option<Timestamp>, TriggerMemory) {
     let since = |pod: &'a Pod| Some((&pod.name, pod.readiness.as_ref()?.since?));
-    let mut times: Vec<(&Text, Timestamp)> = pods.filter_map(since).collect();
+    let mut times: Vec<(&Text, Timestamp)> = Vec::with_capacity(pods.size_hint().0);
+    times.extend(pods.filter_map(since));
     times.sort_unstable();
     let remember = |pods| TriggerMemory { service: service.created, pods };
     let own = || times.iter().map(|(pod, since)| ((*pod).clone(), since.as_second())).collect();

@@ -33,30 +33,23 @@ pub struct MirrorView<'a> {
 impl Cache {
     /// `in_the_way` names slices that are not the Service's, but whose names it wanted.
     pub fn slice_view(&self, key: &Key, in_the_way: &[Text]) -> SliceView<'_> {
-        let namespace = self.namespace(&key.namespace);
-        let pods = namespace.into_iter().flat_map(|namespace| {
-            namespace.matching.pods(&key.name).map(|id| {
-                let node = self.pods[id.0 as usize].node;
-                let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
-                (self.unpack_pod(namespace, id.0), state)
-            })
+        let pods = self.pods_of(key, |namespace, id| {
+            let node = self.pods[id as usize].node;
+            let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
+            (self.unpack_pod(namespace, id), state)
         });
         SliceView {
             service: self.service(key),
-            pods: pods.collect(),
+            pods,
             slices: self.slices_near(key, in_the_way),
             topology: self.topology(),
         }
     }
 
     pub fn endpoints_view(&self, key: &Key) -> EndpointsView<'_> {
-        let namespace = self.namespace(&key.namespace);
-        let pods = namespace.into_iter().flat_map(|namespace| {
-            namespace.matching.pods(&key.name).map(|id| self.unpack_pod(namespace, id.0))
-        });
         EndpointsView {
             service: self.service(key),
-            pods: pods.collect(),
+            pods: self.pods_of(key, |namespace, id| self.unpack_pod(namespace, id)),
             endpoints: self.endpoints(key),
         }
     }
@@ -68,6 +61,13 @@ impl Cache {
             endpoints: self.endpoints(key),
             slices: self.slices_near(key, in_the_way),
         }
+    }
+
+    fn pods_of<T>(&self, key: &Key, unpack: impl Fn(&Namespace, u32) -> T) -> Vec<T> {
+        let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
+        let mut pods = Vec::with_capacity(namespace.matching.n_pods(&key.name));
+        pods.extend(namespace.matching.pods(&key.name).map(|id| unpack(namespace, id.0)));
+        pods
     }
 
     fn unpack_pod(&self, namespace: &Namespace, id: u32) -> Pod {

@@ -92,8 +92,16 @@ impl Matching {
 
     /// The pods a Service selects, in no particular order.
     pub fn pods(&self, service: &str) -> impl Iterator<Item = PodId> {
+        self.pods_by_set(service).flat_map(|pods| pods.iter().copied())
+    }
+
+    pub fn n_pods(&self, service: &str) -> usize {
+        self.pods_by_set(service).map(<[PodId]>::len).sum()
+    }
+
+    fn pods_by_set(&self, service: &str) -> impl Iterator<Item = &[PodId]> {
         let sets = self.sets_by_service.get(service).into_iter().flatten();
-        sets.flat_map(|set| self.sets[set.index()].pods.iter().copied())
+        sets.map(|set| &*self.sets[set.index()].pods)
     }
 
     /// A selector without pairs selects nothing.

@@ -55,6 +55,9 @@ impl<'a> PodsByName<'a> {
     pub fn publish(&mut self, family: Family, observed: &[&'a EndpointSlice]) -> Groups<'a> {
         let mut groups: Vec<Vec<PublishedPod>> = Vec::new();
         groups.resize_with(self.port_sets.len(), Vec::new);
+        if let [only] = &mut *groups {
+            only.reserve_exact(self.eligible.len());
+        }
         let mut published_zones = None;
         for Eligible { pod, node, port_set } in &self.eligible {
             let missing = missing_node(self.service, pod, *node);

@@ -8,6 +8,9 @@ use super::Identity;
 use super::columns::{ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, V4, V6, known_text, row};
 use crate::pool::Pool;
 
+/// Room for a text to begin with: nearly all names fit.
+const SPELLED_BYTES: usize = 128;
+
 pub struct Reader<'a> {
     bytes: &'a [u8],
     texts: &'a Pool<Text>,
@@ -22,7 +25,8 @@ impl<'a> Reader<'a> {
         previous[Column::Namespace as usize] = identity.namespace.clone();
         previous[Column::Name as usize] = identity.name.clone();
         previous[Column::Value as usize] = identity.name.clone();
-        Self { bytes, texts, previous, previous_frame: ObjectRef::default(), spelled: Vec::new() }
+        let spelled = Vec::with_capacity(SPELLED_BYTES);
+        Self { bytes, texts, previous, previous_frame: ObjectRef::default(), spelled }
     }
 
     pub fn forget(&mut self, column: Column) {
