@@ -67,9 +67,11 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::turns;
 
     #[test]
     fn dropping_the_keeper_ends_the_programs_and_removes_the_directory() {
+        let _turn = turns::take();
         let directory = tempfile::tempdir().unwrap().keep();
         std::fs::write(directory.join("file"), "").unwrap();
         let keeper = Keeper::start(&directory).unwrap();

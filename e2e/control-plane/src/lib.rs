@@ -22,6 +22,9 @@ mod scratch;
 mod keeper;
 mod running;
 
+#[cfg(test)]
+mod turns;
+
 pub mod api;
 pub mod cluster;
 

@@ -54,9 +54,11 @@ fn is_abandoned(directory: &Path, now: SystemTime) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turns;
 
     #[test]
     fn a_directory_in_use_is_kept_and_one_of_a_dead_owner_is_swept() {
+        let _turn = turns::take();
         let parent = tempfile::tempdir().unwrap();
         let used = create(parent.path()).unwrap();
         let dead = create(parent.path()).unwrap().path; // The lock is released here.

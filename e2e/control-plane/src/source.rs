@@ -287,6 +287,7 @@ fn check_version(program: Program, built: &Path) -> Result<(), BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::turns;
 
     #[test]
     fn a_full_disk_is_named_as_the_cause() {
@@ -325,6 +326,7 @@ mod tests {
 
     #[test]
     fn a_second_run_waits_for_the_first() {
+        let _turn = turns::take();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let first = lock(&path, &mut |_| panic!("nobody else holds it")).unwrap();
