@@ -267,11 +267,12 @@ impl Cluster {
 
     /// Holds a program still, as a machine does that is out of memory or of network.
     pub fn pause(&self, program: Program) -> io::Result<()> {
-        self.signal(program, Signal::STOP)
+        self.programs().slot(program).as_mut().map_or(Ok(()), Running::pause)
     }
 
     pub fn resume(&self, program: Program) -> io::Result<()> {
-        self.signal(program, Signal::CONT)
+        let mut programs = self.programs();
+        programs.slot(program).as_mut().map_or(Ok(()), |running| running.signal(Signal::CONT))
     }
 
     /// The first program that ended without being stopped, and the end of its log.
@@ -327,10 +328,6 @@ impl Cluster {
             thread::sleep(POLL);
         }
         Ok(())
-    }
-
-    fn signal(&self, program: Program, signal: Signal) -> io::Result<()> {
-        self.programs().slot(program).as_mut().map_or(Ok(()), |running| running.signal(signal))
     }
 
     /// A test that panicked while it held the lock left the slots as they were.

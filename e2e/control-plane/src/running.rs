@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::keeper::Keeper;
 use crate::program::Program;
@@ -55,6 +55,18 @@ impl Running {
             return Ok(());
         }
         Ok(kill_process(Pid::from_child(&self.child), signal)?)
+    }
+
+    /// Stops it, and waits until it stands still: the signal alone leaves its threads some time to
+    /// answer what is asked next.
+    pub fn pause(&mut self) -> io::Result<()> {
+        self.signal(Signal::STOP)?;
+        if self.ended().is_some() {
+            return Ok(());
+        }
+        let state = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&self.child)), state)?;
+        Ok(())
     }
 
     /// Waits for its end; false when it still runs after `limit`.
