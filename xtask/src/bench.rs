@@ -1,11 +1,12 @@
-//! `cargo xtask bench`: starts the bench, built as it is shipped, with a control plane.
+//! `cargo xtask bench`: starts the bench with a control plane, and with the program as it is shipped.
 
+use std::env;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 use endpointd_control_plane::binaries::DIRECTORY_VARIABLE;
 
-use crate::control_plane;
+use crate::{control_plane, dist};
 
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
@@ -17,11 +18,17 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let binaries = control_plane::find_or_build()?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // Somebody may want to measure another one, to see what a change does.
+    let program = match env::var_os(dist::PROGRAM_VARIABLE) {
+        Some(chosen) => chosen.into(),
+        None => dist::build()?,
+    };
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["run", "--quiet", "--release", "--package", "endpointd-bench", "--"])
         .args(&args.args)
         .env(DIRECTORY_VARIABLE, binaries.directory())
+        .env(dist::PROGRAM_VARIABLE, program)
         .status()
         .context("cannot start cargo")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -3,6 +3,7 @@
 mod bench;
 mod cluster;
 mod control_plane;
+mod dist;
 mod instructions;
 mod parity;
 mod sim;
@@ -31,6 +32,8 @@ enum Command {
     Parity(parity::Flags),
     /// Side by side with kube-controller-manager, in one run on one machine
     Bench(bench::Args),
+    /// The program as it is shipped, compiled by what a practice run has shown; prints its path
+    Dist,
     /// Try to break the engine under simulated faults and time
     Sim(sim::Flags),
     /// Count the instructions of planning; installs the runner it needs
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Test => test::run(),
         Command::ControlPlane => control_plane::run(),
+        Command::Dist => dist::run(),
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
         Command::Sim(flags) => return sim::run(&flags),

@@ -1,0 +1,141 @@
+//! `cargo xtask dist`: the program as it is shipped, compiled twice.
+//!
+//! The first one counts how often each of its branches is taken while it does what it is for, on a
+//! real control plane. The second is compiled by these counts: what runs stands close together,
+//! and what hardly ever runs stands apart. A change wakes us for a moment and finds the processor's
+//! caches full of others' things, so what it costs is mostly fetching our own code again.
+
+mod profile_tool;
+mod toolchain;
+
+use std::env;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use endpointd_control_plane::binaries::DIRECTORY_VARIABLE;
+
+use crate::control_plane;
+use profile_tool::ProfileTool;
+use toolchain::Toolchain;
+
+/// The daemon that the bench starts.
+pub const PROGRAM_VARIABLE: &str = "ENDPOINTD_PROGRAM";
+
+/// What it is for: starting up, changes one at a time, changes in a stream.
+const LESSONS: [&str; 4] = ["cold-start", "restart", "churn", "rollout"];
+
+pub fn run() -> Result<()> {
+    println!("{}", build()?.display());
+    Ok(())
+}
+
+/// The program, built if need be: the first time, and after each change, this takes minutes.
+pub fn build() -> Result<PathBuf> {
+    let toolchain = Toolchain::ask()?;
+    let tool = ProfileTool::find_or_install(&toolchain)?;
+    let directory = target_directory().join("dist");
+    let counting = Compilation {
+        package: "endpointd",
+        workspace: root(),
+        target_directory: directory.join("counting"),
+        flag: format!("-Cprofile-generate={}", directory.join("counts").display()),
+    };
+    eprintln!("== dist: a program that counts what it does");
+    let counting = counting.run(&toolchain)?;
+    let profile = directory.join(format!("{}.profdata", fingerprint(&counting)?));
+    if !profile.exists() {
+        eprintln!("== dist: counting, on a real control plane");
+        let counts = fresh(&directory.join("counts"))?;
+        practise(&counting)?;
+        tool.merge(&counts, &profile)?;
+    }
+    eprintln!("== dist: the program, by these counts");
+    let shipped = Compilation {
+        package: "endpointd",
+        workspace: root(),
+        target_directory: directory.join("trained"),
+        flag: format!("-Cprofile-use={}", profile.display()),
+    };
+    shipped.run(&toolchain)
+}
+
+/// Small worlds suffice: what counts is which way the branches go.
+fn practise(program: &Path) -> Result<()> {
+    let binaries = control_plane::find_or_build()?;
+    let status = cargo()
+        .args(["run", "--quiet", "--package", "endpointd-bench", "--"])
+        .args(["--quick", "--only", "endpointd"])
+        .args(LESSONS)
+        .env(DIRECTORY_VARIABLE, binaries.directory())
+        .env(PROGRAM_VARIABLE, program)
+        .status()
+        .context("cannot start cargo")?;
+    ensure!(status.success(), "the practice run failed: {status}");
+    Ok(())
+}
+
+/// A release build of one program with one more flag for the compiler.
+struct Compilation<'a> {
+    package: &'a str,
+    workspace: PathBuf,
+    target_directory: PathBuf,
+    flag: String,
+}
+
+impl Compilation<'_> {
+    /// The program that was built.
+    fn run(&self, toolchain: &Toolchain) -> Result<PathBuf> {
+        let Self { package, workspace, target_directory, flag } = self;
+        // With a target, even if it is the usual one, the flag is for the program alone and not for
+        // what runs during the build.
+        let status = cargo()
+            .args(["build", "--release", "--package", package, "--target", &toolchain.host])
+            .arg("--target-dir")
+            .arg(target_directory)
+            .current_dir(workspace)
+            .env("CARGO_ENCODED_RUSTFLAGS", flag)
+            .status()
+            .context("cannot start cargo")?;
+        ensure!(status.success(), "the build failed: {status}");
+        Ok(target_directory.join(&toolchain.host).join("release").join(package))
+    }
+}
+
+fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.expect("xtask is a directory of the workspace").to_owned()
+}
+
+fn target_directory() -> PathBuf {
+    let chosen = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(chosen.unwrap_or_else(|| "target".into()))
+}
+
+/// Counts fit the program that made them, and no other.
+fn fingerprint(program: &Path) -> Result<String> {
+    let bytes =
+        fs::read(program).with_context(|| format!("cannot read `{}`", program.display()))?;
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// An empty directory: programs add to the counts they find.
+fn fresh(directory: &Path) -> Result<PathBuf> {
+    let cannot = || format!("cannot empty `{}`", directory.display());
+    if directory.exists() {
+        fs::remove_dir_all(directory).with_context(cannot)?;
+    }
+    fs::create_dir_all(directory).with_context(cannot)?;
+    Ok(directory.to_owned())
+}
+
+#[cfg(test)]
+mod tests;
