@@ -10,6 +10,9 @@ use endpointd_model::{
     Node, Notice, Object, Outcome, Pod, Resource, Service, Sight, Text, Uid, Version, Write,
 };
 
+/// Whatever takes longer never ends.
+const STEPS_MAX: usize = 100_000;
+
 pub struct Cluster {
     pub engine: Engine,
     pub now: Moment,
@@ -136,7 +139,6 @@ impl Cluster {
 
     /// Until nothing is left to do at this moment.
     pub fn run(&mut self) {
-        const STEPS_MAX: usize = 100_000;
         for _ in 0..STEPS_MAX {
             if !self.step() {
                 return;
@@ -164,13 +166,16 @@ impl Cluster {
     pub fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         self.run();
-        while let Some(due) = self.engine.wake_at().filter(|due| *due <= end) {
+        for _ in 0..STEPS_MAX {
+            let Some(due) = self.engine.wake_at().filter(|due| *due <= end) else {
+                // Writes take time as well, and it never goes back.
+                self.now = self.now.max(end);
+                return self.run();
+            };
             self.now = self.now.max(due);
             self.run();
         }
-        // Writes take time as well, and it never goes back.
-        self.now = self.now.max(end);
-        self.run();
+        panic!("woken {STEPS_MAX} times, and there is still something due at {:?}", self.now);
     }
 
     pub fn hold(&mut self, kind: Kind) {
