@@ -1,12 +1,12 @@
 //! `cargo xtask bench`: starts the bench with a control plane, and with the program as it is shipped.
 
 use std::env;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use endpointd_control_plane::binaries::DIRECTORY_VARIABLE;
 
-use crate::{control_plane, dist};
+use crate::{cargo, control_plane, dist};
 
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
@@ -23,8 +23,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Some(chosen) => chosen.into(),
         None => dist::build()?,
     };
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = cargo::command()
         .args(["run", "--quiet", "--release", "--package", "endpointd-bench", "--"])
         .args(&args.args)
         .env(DIRECTORY_VARIABLE, binaries.directory())

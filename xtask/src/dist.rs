@@ -12,12 +12,11 @@ use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::binaries::DIRECTORY_VARIABLE;
 
-use crate::control_plane;
+use crate::{cargo, control_plane};
 use profile_tool::ProfileTool;
 use toolchain::Toolchain;
 
@@ -65,7 +64,7 @@ pub fn build() -> Result<PathBuf> {
 /// Small worlds suffice: what counts is which way the branches go.
 fn practise(program: &Path) -> Result<()> {
     let binaries = control_plane::find_or_build()?;
-    let status = cargo()
+    let status = cargo::command()
         .args(["run", "--quiet", "--package", "endpointd-bench", "--"])
         .args(["--quick", "--only", "endpointd"])
         .args(LESSONS)
@@ -91,7 +90,7 @@ impl Compilation<'_> {
         let Self { package, workspace, target_directory, flag } = self;
         // With a target, even if it is the usual one, the flag is for the program alone and not for
         // what runs during the build.
-        let status = cargo()
+        let status = cargo::command()
             .args(["build", "--release", "--package", package, "--target", &toolchain.host])
             .arg("--target-dir")
             .arg(target_directory)
@@ -102,10 +101,6 @@ impl Compilation<'_> {
         ensure!(status.success(), "the build failed: {status}");
         Ok(target_directory.join(&toolchain.host).join("release").join(package))
     }
-}
-
-fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 fn root() -> PathBuf {

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::cargo;
+
 /// Must be the version of the library in `Cargo.toml`: runner and library speak to each other.
 const RUNNER: &str = "gungraun-runner";
 const RUNNER_VERSION: &str = "0.20.0";
@@ -15,9 +17,9 @@ pub fn run() -> Result<()> {
     }
     if !answers(RUNNER, RUNNER_VERSION) {
         eprintln!("installing {RUNNER} {RUNNER_VERSION}, which takes some minutes once");
-        cargo(&["install", RUNNER, "--version", RUNNER_VERSION, "--locked"])?;
+        run_cargo(&["install", RUNNER, "--version", RUNNER_VERSION, "--locked"])?;
     }
-    cargo(&["bench", "--package", "endpointd-plan", "--bench", "instructions"])
+    run_cargo(&["bench", "--package", "endpointd-plan", "--bench", "instructions"])
 }
 
 /// Whether a program is there and names this version.
@@ -26,9 +28,8 @@ fn answers(program: &str, version: &str) -> bool {
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(version))
 }
 
-fn cargo(args: &[&str]) -> Result<()> {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program).args(args).status().context("cannot start cargo")?;
+fn run_cargo(args: &[&str]) -> Result<()> {
+    let status = cargo::command().args(args).status().context("cannot start cargo")?;
     ensure!(status.success(), "cargo {} failed: {status}", args.join(" "));
     Ok(())
 }

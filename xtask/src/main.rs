@@ -1,6 +1,7 @@
 //! Developer commands. `cargo xtask test` checks everything and is what CI runs.
 
 mod bench;
+mod cargo;
 mod cluster;
 mod control_plane;
 mod dist;

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 
+use crate::cargo;
+
 #[derive(Args)]
 pub struct Flags {
     /// How many worlds to generate
@@ -101,8 +103,7 @@ fn compare(flags: &Flags) -> Result<Verdict> {
     );
     let oracle = oracle()?;
     let Flags { worlds, seed: _, controller, world, show } = flags;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut parity = Command::new(cargo);
+    let mut parity = cargo::command();
     parity.args(["run", "--quiet", "--release", "-p", "endpointd-parity", "--bin", "parity", "--"]);
     parity.arg("--oracle").arg(oracle);
     parity.args(["--seed", &seed.to_string(), "--worlds", &worlds.to_string()]);

@@ -5,6 +5,8 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use crate::cargo;
+
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Flags {
@@ -38,7 +40,7 @@ pub fn check() -> Result<()> {
 
 /// Built like the tests, which is optimised enough; with mutants only where they are hunted.
 fn simulator(given: &[String]) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = cargo::command();
     cargo.args(["run", "--quiet", "--package", "endpointd-sim"]);
     if given.first().is_some_and(|first| first == "mutants") {
         cargo.args(["--features", "mutants"]);

@@ -1,12 +1,10 @@
 //! `cargo xtask test`: every check, one after the other, stopping at the first that fails.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::Binaries;
 use endpointd_control_plane::binaries::{DIRECTORY_VARIABLE, is_ci};
 
-use crate::{control_plane, parity, sim};
+use crate::{cargo, control_plane, parity, sim};
 
 /// One check: a title for people, and the cargo command that performs it.
 struct Step {
@@ -22,10 +20,10 @@ const LINTS: Step = Step {
 const TESTS: Step = Step { title: "tests", args: &["test", "--workspace"] };
 
 pub fn run() -> Result<()> {
-    cargo(&FORMAT, None)?;
-    cargo(&LINTS, None)?;
+    check(&FORMAT, None)?;
+    check(&LINTS, None)?;
     let control_plane = prepare_control_plane()?;
-    cargo(&TESTS, control_plane.as_ref())?;
+    check(&TESTS, control_plane.as_ref())?;
     sim::check()?;
     let is_compared = compare_with_upstream()?;
     if control_plane.is_none() {
@@ -65,10 +63,9 @@ fn prepare_control_plane() -> Result<Option<Binaries>> {
     }
 }
 
-fn cargo(step: &Step, control_plane: Option<&Binaries>) -> Result<()> {
+fn check(step: &Step, control_plane: Option<&Binaries>) -> Result<()> {
     eprintln!("== {}: cargo {}", step.title, step.args.join(" "));
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut cargo = Command::new(program);
+    let mut cargo = cargo::command();
     if let Some(binaries) = control_plane {
         cargo.env(DIRECTORY_VARIABLE, binaries.directory());
     }

@@ -1,5 +1,7 @@
 //! The whole way with a program of five lines: a fat one takes minutes.
 
+use std::process::Command;
+
 use endpointd_control_plane::binaries::is_ci;
 
 use super::*;
