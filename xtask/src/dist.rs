@@ -3,7 +3,7 @@
 //! The first one counts how often each of its branches is taken while it does what it is for, on a
 //! real control plane. The second is compiled by these counts: what runs stands close together,
 //! and what hardly ever runs stands apart. A change wakes us for a moment and finds the processor's
-//! caches full of others' things, so what it costs is mostly fetching our own code again.
+//! caches full of others' things, so what it costs is probably most of all fetching our own code.
 
 mod profile_tool;
 mod toolchain;
@@ -11,6 +11,7 @@ mod toolchain;
 use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -70,6 +71,8 @@ fn practise(program: &Path) -> Result<()> {
         .args(LESSONS)
         .env(DIRECTORY_VARIABLE, binaries.directory())
         .env(PROGRAM_VARIABLE, program)
+        // What is measured while counting is nobody's number, and our answer is the path alone.
+        .stdout(io::stderr())
         .status()
         .context("cannot start cargo")?;
     ensure!(status.success(), "the practice run failed: {status}");
