@@ -12,6 +12,7 @@ use endpointd_model::{
 
 /// Whatever takes longer never ends.
 const STEPS_MAX: usize = 100_000;
+const WAKES_MAX: usize = 2_000;
 
 pub struct Cluster {
     pub engine: Engine,
@@ -162,11 +163,18 @@ impl Cluster {
         has_answer
     }
 
+    /// One thing after the other, until so many writes were sent.
+    pub fn step_until_sent(&mut self, n_writes: usize) {
+        while self.sent.len() < n_writes {
+            assert!(self.step(), "nothing is left to do after {:?}", self.sent);
+        }
+    }
+
     /// Lets time pass, acting whenever something is due.
     pub fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         self.run();
-        for _ in 0..STEPS_MAX {
+        for _ in 0..WAKES_MAX {
             let Some(due) = self.engine.wake_at().filter(|due| *due <= end) else {
                 // Writes take time as well, and it never goes back.
                 self.now = self.now.max(end);
@@ -175,7 +183,7 @@ impl Cluster {
             self.now = self.now.max(due);
             self.run();
         }
-        panic!("woken {STEPS_MAX} times, and there is still something due at {:?}", self.now);
+        panic!("woken {WAKES_MAX} times, and there is still something due at {:?}", self.now);
     }
 
     pub fn hold(&mut self, kind: Kind) {

@@ -61,9 +61,7 @@ fn a_service_deleted_while_its_endpoints_are_being_created_leaves_none_behind() 
     let mut cluster = settled(&[]);
     cluster.is_slow = true;
     cluster.put_service(service("web"));
-    while cluster.sent.len() < 2 {
-        cluster.step();
-    }
+    cluster.step_until_sent(2);
     cluster.remove_service(&key("web"));
     cluster.run();
     assert_eq!(cluster.objects.keys().filter(|(_, one)| *one == key("web")).count(), 0);
@@ -75,9 +73,7 @@ fn a_foreign_edit_while_our_write_is_under_way_is_repaired() {
     cluster.is_slow = true;
     cluster.change_pod(&key("web-0"), unready);
     let n_before = cluster.sent.len();
-    while cluster.sent.len() < n_before + 2 {
-        cluster.step();
-    }
+    cluster.step_until_sent(n_before + 2);
     let mut edited = cluster.slices()[0].clone();
     edited.endpoints.clear();
     cluster.put_object(Object::Slice(edited));
