@@ -23,9 +23,8 @@ impl ProfileTool {
         }
         let major = toolchain.llvm_major;
         let package = format!("llvm-{major}");
-        let ways: [&[&str]; 3] = [
+        let ways: [&[&str]; 2] = [
             &["rustup", "component", "add", "llvm-tools"],
-            &["apt-get", "install", "--yes", "--no-install-recommends", &package],
             &["sh", "-c", "apt-get update && exec apt-get install --yes \"$0\"", &package],
         ];
         for way in ways {
