@@ -44,6 +44,9 @@ struct Cli {
     /// Only these: to see what a change of ours does, or to leave out the slowest
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHO")]
     only: Vec<Contender>,
+    /// Churn at these rates only, in flips a second
+    #[arg(long, value_delimiter = ',', value_name = "RATE", value_parser = clap::value_parser!(u32).range(1..))]
+    rates: Vec<u32>,
     /// Where pictures are written; by default `docs/bench`, and nowhere with --quick
     #[arg(long, value_name = "DIRECTORY")]
     pictures: Option<PathBuf>,
@@ -87,6 +90,9 @@ fn run(cli: &Cli) -> Result<()> {
     if !cli.only.is_empty() {
         scale.contenders.retain(|who| cli.only.contains(who));
     }
+    if !cli.rates.is_empty() {
+        scale.rates.clone_from(&cli.rates);
+    }
     let wanted =
         if cli.scenarios.is_empty() { Scenario::ALL.to_vec() } else { cli.scenarios.clone() };
     if !cli.tiny {
@@ -122,7 +128,7 @@ impl Cli {
     /// Where the pictures go. Numbers of short runs are not worth one, unless somebody asks.
     fn directory(&self) -> Option<PathBuf> {
         let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench");
-        let is_short = self.quick || self.tiny || !self.only.is_empty();
+        let is_short = self.quick || self.tiny || !self.only.is_empty() || !self.rates.is_empty();
         self.pictures.clone().or_else(|| (!is_short).then_some(documents))
     }
 }
