@@ -16,7 +16,7 @@ pub struct Reader<'a> {
     texts: &'a Pool<Text>,
     previous: [Text; N_COLUMNS],
     previous_frame: ObjectRef,
-    spelled: Vec<u8>,
+    spelled: String,
 }
 
 impl<'a> Reader<'a> {
@@ -25,7 +25,7 @@ impl<'a> Reader<'a> {
         previous[Column::Namespace as usize] = identity.namespace.clone();
         previous[Column::Name as usize] = identity.name.clone();
         previous[Column::Value as usize] = identity.name.clone();
-        let spelled = Vec::with_capacity(SPELLED_BYTES);
+        let spelled = String::with_capacity(SPELLED_BYTES);
         Self { bytes, texts, previous, previous_frame: ObjectRef::default(), spelled }
     }
 
@@ -101,11 +101,11 @@ impl<'a> Reader<'a> {
 
     fn spell(&mut self, column: Column, n_shared: usize) -> Text {
         let n_rest = self.count();
-        let rest = self.take(n_rest);
+        let rest = std::str::from_utf8(self.take(n_rest)).expect("it was a text");
         self.spelled.clear();
-        self.spelled.extend_from_slice(&self.previous[column as usize].as_bytes()[..n_shared]);
-        self.spelled.extend_from_slice(rest);
-        let text = std::str::from_utf8(&self.spelled).expect("it was a text");
+        self.spelled.push_str(&self.previous[column as usize][..n_shared]);
+        self.spelled.push_str(rest);
+        let text = &*self.spelled;
         let pooled = if column.is_shared() { self.texts.find(text) } else { None };
         pooled.cloned().unwrap_or_else(|| text.into())
     }

@@ -83,8 +83,7 @@ impl<'a> Writer<'a> {
             self.number(KNOWN);
             self.byte(number);
         } else {
-            let pairs = before.bytes().zip(text.bytes());
-            let n_shared = pairs.take_while(|(before, now)| before == now).count();
+            let n_shared = n_bytes_shared(before, text);
             let rest = &text.as_bytes()[n_shared..];
             self.number(SHARED + n_shared as u64);
             self.count(rest.len());
@@ -198,4 +197,11 @@ pub fn canonical_v4(text: &str) -> Option<Ipv4Addr> {
 
 fn canonical_v6(text: &str) -> Option<Ipv6Addr> {
     text.parse().ok().filter(|ip: &Ipv6Addr| ip.to_string() == text)
+}
+
+/// Whole characters only, so that what is shared is a text as well.
+fn n_bytes_shared(before: &str, now: &str) -> usize {
+    let pairs = before.bytes().zip(now.bytes());
+    let n_equal = pairs.take_while(|(before, now)| before == now).count();
+    now.floor_char_boundary(n_equal)
 }
