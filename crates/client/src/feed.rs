@@ -6,6 +6,7 @@
 
 mod pages;
 mod pause;
+mod quiet;
 mod stream;
 mod watched;
 

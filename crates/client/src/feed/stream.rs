@@ -8,6 +8,7 @@ use http::Response;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::quiet::Quiet;
 use super::watched::Watched;
 use super::{
     Ended, Feed, REFUSAL_BYTES_MAX, REFUSAL_TIMEOUT, ReceiverGone, WORTHWHILE, is_outdated,
@@ -151,13 +152,15 @@ struct Stream {
     body: Incoming,
     encoding: Encoding,
     frames: Frames,
+    quiet: Quiet,
     opened: Instant,
 }
 
 impl Stream {
     fn new(client: Client, ask: Ask, response: Response<Incoming>, encoding: Encoding) -> Self {
-        let frames = Frames::new(encoding);
-        Self { client, ask, body: response.into_body(), encoding, frames, opened: Instant::now() }
+        let (frames, quiet) = (Frames::new(encoding), Quiet::begin());
+        let body = response.into_body();
+        Self { client, ask, body, encoding, frames, quiet, opened: Instant::now() }
     }
 
     async fn next(&mut self, silence_max: Duration) -> Result<Bytes, Cut> {
@@ -166,13 +169,17 @@ impl Stream {
             if let Some(frame) = frame.map_err(|error| Cut::Broken(error.to_string()))? {
                 return Ok(frame);
             }
-            let piece = tokio::time::timeout(silence_max, self.body.frame()).await;
-            let piece = match piece {
-                Err(_) => return Err(Cut::Silent(silence_max)),
-                Ok(None) => return Err(Cut::Closed),
-                Ok(Some(Err(error))) => return Err(Cut::Broken(chain(&error))),
-                Ok(Some(Ok(piece))) => piece,
+            let piece = tokio::select! {
+                biased;
+                piece = self.body.frame() => piece,
+                () = self.quiet.lasts(silence_max) => return Err(Cut::Silent(silence_max)),
             };
+            let piece = match piece {
+                None => return Err(Cut::Closed),
+                Some(Err(error)) => return Err(Cut::Broken(chain(&error))),
+                Some(Ok(piece)) => piece,
+            };
+            self.quiet.begin_again();
             if let Some(bytes) = piece.data_ref() {
                 self.client.transport.stats.received(&self.ask, 200, bytes.len());
                 self.frames.push(bytes);
