@@ -10,6 +10,7 @@ use endpointd_engine::{Effect, Engine, Input, Moment};
 use endpointd_model::{Kind, News, Outcome, Resource, Version};
 use endpointd_status::{Board, Leadership, Metrics};
 use std::collections::BTreeMap;
+use tokio::time::{Sleep, sleep_until};
 
 use crate::errands::{Done, Errands};
 use crate::feeds::Feeds;
@@ -76,6 +77,7 @@ impl Drive {
             self.turn(Turn::Lead, None);
         }
         let (mut news, mut answers) = (Vec::new(), Vec::new());
+        let mut alarm = pin!(sleep_until(Instant::now().into()));
         loop {
             let has_more = self.perform();
             self.picture(REPORT_BUSY);
@@ -84,7 +86,11 @@ impl Drive {
                 tokio::task::yield_now().await;
             }
             self.pace.follow(&self.engine);
-            let wake = if has_more { Instant::now() } else { self.wake_at() };
+            let wake = if has_more { Instant::now() } else { self.wake_at() }.into();
+            if !self.may_keep(&alarm, wake) {
+                // Anew, because one that is only put off still wakes us at its old time.
+                alarm.set(sleep_until(wake));
+            }
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
@@ -94,7 +100,7 @@ impl Drive {
                 }
                 () = self.errands.receive(&mut answers) => self.hear_answers(answers.drain(..)),
                 () = self.feeds.receive(&mut news) => self.hear_news(news.drain(..)),
-                () = tokio::time::sleep_until(wake.into()) => {}
+                () = &mut alarm => {}
             }
         }
         self.finish().await;
@@ -199,6 +205,14 @@ impl Drive {
         let due = due.and_then(|due| self.log.started.checked_add(due));
         let wake = due.map_or(report, |due| due.min(report));
         wake.max(Instant::now() + Duration::from_millis(1))
+    }
+
+    /// Most turns leave the alarm as it is, and setting it costs. One that is too early is good
+    /// enough while answers are awaited: the client gives late ones a moment, and an alarm that
+    /// is to ring before all others costs a system call and a turn of the thread for nothing.
+    fn may_keep(&self, alarm: &Sleep, wake: tokio::time::Instant) -> bool {
+        let is_early = alarm.deadline() < wake && !alarm.is_elapsed();
+        alarm.deadline() == wake || (is_early && self.engine.n_writes() > 0)
     }
 
     /// Posts a picture of the engine if the last one is old enough to be wrong.
