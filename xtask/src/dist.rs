@@ -1,11 +1,14 @@
-//! `cargo xtask dist`: the program as it is shipped, compiled twice.
+//! `cargo xtask dist`: the program as it is shipped, by what a practice run has shown.
 //!
-//! The first one counts how often each of its branches is taken while it does what it is for, on a
-//! real control plane. The second is compiled by these counts: what runs stands close together,
-//! and what hardly ever runs stands apart. A change wakes us for a moment and finds the processor's
-//! caches full of others' things, so what it costs is probably most of all fetching our own code.
+//! A change wakes us for a moment and finds the processor's caches full of others' things, so what
+//! it costs is probably most of all fetching our own code. So the program practises twice what it
+//! is for, on a real control plane. First it counts how often each of its branches is taken, and
+//! is compiled by these counts. Then it counts once more, and is arranged by that: what runs
+//! stands close together, and what hardly ever runs stands apart.
 
-mod profile_tool;
+mod layout;
+mod profile;
+mod tool;
 mod toolchain;
 
 use std::env;
@@ -18,7 +21,8 @@ use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::binaries::DIRECTORY_VARIABLE;
 
 use crate::{cargo, control_plane};
-use profile_tool::ProfileTool;
+use layout::LayoutTool;
+use profile::ProfileTool;
 use toolchain::Toolchain;
 
 /// The daemon that the bench starts.
@@ -26,6 +30,7 @@ pub const PROGRAM_VARIABLE: &str = "ENDPOINTD_PROGRAM";
 
 /// What it is for: starting up, changes one at a time, changes in a stream.
 const LESSONS: [&str; 4] = ["cold-start", "restart", "churn", "rollout"];
+const PACKAGE: &str = "endpointd";
 
 pub fn run() -> Result<()> {
     println!("{}", build()?.display());
@@ -35,35 +40,60 @@ pub fn run() -> Result<()> {
 /// The program, built if need be: the first time, and after each change, this takes minutes.
 pub fn build() -> Result<PathBuf> {
     let toolchain = Toolchain::ask()?;
-    let tool = ProfileTool::find_or_install(&toolchain)?;
+    // Before anything else: whoever lacks one of them should hear of it now.
+    let profile_tool = ProfileTool::find_or_install(&toolchain)?;
+    let layout_tool = LayoutTool::find_or_install(&toolchain)?;
     let directory = target_directory().join("dist");
+    let trained = trained(&toolchain, &profile_tool, &directory)?;
+    arranged(&trained, &layout_tool, &directory)
+}
+
+/// Compiled twice, the second time by what the first one counted.
+fn trained(toolchain: &Toolchain, tool: &ProfileTool, directory: &Path) -> Result<PathBuf> {
+    let counts = directory.join("branches");
     let counting = Compilation {
-        package: "endpointd",
+        package: PACKAGE,
         workspace: root(),
         target_directory: directory.join("counting"),
-        flag: format!("-Cprofile-generate={}", directory.join("counts").display()),
+        flags: vec![format!("-Cprofile-generate={}", counts.display())],
     };
-    eprintln!("== dist: a program that counts what it does");
-    let counting = counting.run(&toolchain)?;
+    eprintln!("== dist: a program that counts its branches");
+    let counting = counting.run(toolchain)?;
     let profile = directory.join(format!("{}.profdata", fingerprint(&counting)?));
     if !profile.exists() {
         eprintln!("== dist: counting, on a real control plane");
-        let counts = fresh(&directory.join("counts"))?;
-        practise(&counting)?;
+        practise(&counting, &counts)?;
         tool.merge(&counts, &profile)?;
     }
     eprintln!("== dist: the program, by these counts");
-    let shipped = Compilation {
-        package: "endpointd",
+    let trained = Compilation {
+        package: PACKAGE,
         workspace: root(),
         target_directory: directory.join("trained"),
-        flag: format!("-Cprofile-use={}", profile.display()),
+        flags: vec![format!("-Cprofile-use={}", profile.display()), layout::MOVABLE.to_owned()],
     };
-    shipped.run(&toolchain)
+    trained.run(toolchain)
+}
+
+/// The same instructions in another order.
+fn arranged(trained: &Path, tool: &LayoutTool, directory: &Path) -> Result<PathBuf> {
+    let counts = directory.join("places");
+    let merged = directory.join(format!("{}.fdata", fingerprint(trained)?));
+    if !merged.exists() {
+        eprintln!("== dist: counting once more, to arrange it");
+        let counting = directory.join("counting-places");
+        tool.count(trained, &counts, &counting)?;
+        practise(&counting, &counts)?;
+        tool.merge(&counts, &merged)?;
+    }
+    let shipped = directory.join(PACKAGE);
+    tool.arrange(trained, &merged, &shipped)?;
+    Ok(shipped)
 }
 
 /// Small worlds suffice: what counts is which way the branches go.
-fn practise(program: &Path) -> Result<()> {
+fn practise(program: &Path, counts: &Path) -> Result<()> {
+    empty(counts)?;
     let binaries = control_plane::find_or_build()?;
     let status = cargo::command()
         .args(["run", "--quiet", "--package", "endpointd-bench", "--"])
@@ -79,26 +109,29 @@ fn practise(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A release build of one program with one more flag for the compiler.
+/// A release build of one program with more flags for the compiler.
 struct Compilation<'a> {
     package: &'a str,
     workspace: PathBuf,
     target_directory: PathBuf,
-    flag: String,
+    flags: Vec<String>,
 }
+
+/// Between two flags.
+const SEPARATOR: &str = "\u{1f}";
 
 impl Compilation<'_> {
     /// The program that was built.
     fn run(&self, toolchain: &Toolchain) -> Result<PathBuf> {
-        let Self { package, workspace, target_directory, flag } = self;
-        // With a target, even if it is the usual one, the flag is for the program alone and not for
-        // what runs during the build.
+        let Self { package, workspace, target_directory, flags } = self;
+        // With a target, even if it is the usual one, the flags are for the program alone and not
+        // for what runs during the build.
         let status = cargo::command()
             .args(["build", "--release", "--package", package, "--target", &toolchain.host])
             .arg("--target-dir")
             .arg(target_directory)
             .current_dir(workspace)
-            .env("CARGO_ENCODED_RUSTFLAGS", flag)
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join(SEPARATOR))
             .status()
             .context("cannot start cargo")?;
         ensure!(status.success(), "the build failed: {status}");
@@ -125,14 +158,13 @@ fn fingerprint(program: &Path) -> Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// An empty directory: programs add to the counts they find.
-fn fresh(directory: &Path) -> Result<PathBuf> {
+/// Programs add to the counts they find.
+fn empty(directory: &Path) -> Result<()> {
     let cannot = || format!("cannot empty `{}`", directory.display());
     if directory.exists() {
         fs::remove_dir_all(directory).with_context(cannot)?;
     }
-    fs::create_dir_all(directory).with_context(cannot)?;
-    Ok(directory.to_owned())
+    fs::create_dir_all(directory).with_context(cannot)
 }
 
 #[cfg(test)]
