@@ -163,11 +163,15 @@ impl Cluster {
         has_answer
     }
 
-    /// One thing after the other, until so many writes were sent.
-    pub fn step_until_sent(&mut self, n_writes: usize) {
-        while self.sent.len() < n_writes {
+    /// One thing after the other, until it is so.
+    pub fn step_until(&mut self, is_so: impl Fn(&Self) -> bool) {
+        while !is_so(self) {
             assert!(self.step(), "nothing is left to do after {:?}", self.sent);
         }
+    }
+
+    pub fn step_until_sent(&mut self, n_writes: usize) {
+        self.step_until(|cluster| cluster.sent.len() >= n_writes);
     }
 
     /// Lets time pass, acting whenever something is due.

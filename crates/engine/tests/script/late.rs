@@ -49,9 +49,7 @@ fn a_slice_deleted_before_our_create_is_answered_is_created_again() {
     let mut cluster = settled(&[]);
     cluster.is_slow = true;
     cluster.put_service(service("web"));
-    while cluster.slices().is_empty() {
-        cluster.step();
-    }
+    cluster.step_until(|cluster| !cluster.slices().is_empty());
     let slice = cluster.slices()[0].meta.key();
     cluster.remove_object(Resource::Slices, &slice);
     cluster.pass(Duration::from_secs(60));
@@ -87,9 +85,7 @@ fn a_deletion_is_that_of_the_object_it_named() {
     let meta = Meta { namespace: "ns".into(), name: "web-x".into(), labels, ..Meta::default() };
     let impostor = endpointd_model::EndpointSlice { meta, ..Default::default() };
     cluster.put_object(Object::Slice(impostor.clone()));
-    while cluster.slices().len() > 1 {
-        cluster.step();
-    }
+    cluster.step_until(|cluster| cluster.slices().len() <= 1);
     // Another of the same name, before the answer.
     cluster.put_object(Object::Slice(impostor));
     cluster.pass(Duration::from_secs(60));
@@ -103,9 +99,7 @@ fn a_selector_that_comes_while_slices_are_being_mirrored_ends_the_mirroring() {
     cluster.is_slow = true;
     cluster.put_service(Service { selector: Labels::default(), ..service("old") });
     cluster.put_object(by_hand("old"));
-    while cluster.slices().is_empty() {
-        cluster.step();
-    }
+    cluster.step_until(|cluster| !cluster.slices().is_empty());
     cluster.hold(Kind::Slices);
     cluster.put_service(service("old"));
     cluster.run();
@@ -168,9 +162,7 @@ fn a_lock_is_not_deleted_even_if_its_service_goes_during_a_sync() {
     cluster.is_slow = true;
     cluster.forget_log();
     cluster.change_pod(&key("web-0"), unready);
-    while cluster.sent.len() < 2 {
-        cluster.step();
-    }
+    cluster.step_until_sent(2);
     cluster.remove_service(&key("web"));
     cluster.pass(Duration::from_secs(60));
     assert_eq!(addresses(&cluster, "web"), ["(10.0.0.1)"]);
@@ -257,9 +249,7 @@ fn an_answer_during_a_picture_is_judged_by_the_picture() {
     cluster.is_slow = true;
     cluster.hold(Kind::Slices);
     cluster.put_service(service("web"));
-    while cluster.slices().is_empty() {
-        cluster.step();
-    }
+    cluster.step_until(|cluster| !cluster.slices().is_empty());
     let slice = cluster.slices()[0].meta.key();
     cluster.remove_object(Resource::Slices, &slice);
     cluster.forget_news(Kind::Slices);
