@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the program as it is shipped, by what a practice run has shown.
+//! `cargo xtask dist`: the program as it is shipped, by what practice runs have shown.
 //!
 //! A change wakes us for a moment and finds the processor's caches full of others' things, so what
 //! it costs is probably most of all fetching our own code. So the program practises twice what it

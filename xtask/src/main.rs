@@ -33,7 +33,7 @@ enum Command {
     Parity(parity::Flags),
     /// Side by side with kube-controller-manager, in one run on one machine
     Bench(bench::Args),
-    /// The program as it is shipped, compiled by what a practice run has shown; prints its path
+    /// The program as it is shipped, by what practice runs have shown; prints its path
     Dist,
     /// Try to break the engine under simulated faults and time
     Sim(sim::Flags),
