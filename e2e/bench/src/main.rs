@@ -45,7 +45,8 @@ struct Cli {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHO")]
     only: Vec<Contender>,
     /// Churn at these rates only, in flips a second
-    #[arg(long, value_delimiter = ',', value_name = "RATE", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_delimiter = ',', value_name = "RATE")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     rates: Vec<u32>,
     /// Where pictures are written; by default `docs/bench`, and nowhere with --quick
     #[arg(long, value_name = "DIRECTORY")]
