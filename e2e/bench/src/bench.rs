@@ -5,7 +5,6 @@ use endpointd_control_plane::Binaries;
 use tokio::runtime::Runtime;
 
 use crate::contender::Contender;
-use crate::load::Layout;
 use crate::progress::Progress;
 use crate::record::{Measure, Record, Scenario};
 use crate::scale::Scale;
@@ -17,21 +16,23 @@ pub struct Bench<'a> {
     pub runtime: &'a Runtime,
     pub progress: &'a Progress,
     pub worlds: Worlds<'a>,
+    /// What will be measured, earlier or later.
+    pub wanted: &'a [Scenario],
     pub records: Vec<Record>,
 }
 
 /// How many runs there will be, for the progress bar.
 pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
-    let rounds = || 0..scale.n_rounds;
-    let all: usize = rounds().map(|round| scale.contenders(round).len()).sum();
-    let cold = |layout: &Layout| -> usize {
-        rounds().map(|round| scale.cold_starters(round, *layout).len()).sum()
-    };
+    let all = scale.n_rounds * scale.contenders.len();
+    let cold = all * scale.cold.len();
     let of = |scenario: &Scenario| match scenario {
-        Scenario::ColdStart => scale.cold.iter().map(cold).sum(),
+        Scenario::ColdStart => cold,
         Scenario::Restart | Scenario::Churn | Scenario::Rollout | Scenario::Idle => all,
         Scenario::Crowded => all * scale.crowds.len(),
-        Scenario::Floor => scale.n_rounds * scale.cold.len(),
+        Scenario::Floor => {
+            let cold_starts = if wanted.contains(&Scenario::ColdStart) { 0 } else { cold };
+            scale.n_rounds * scale.cold.len() + cold_starts
+        }
         Scenario::Engine => scale.n_rounds,
     };
     wanted.iter().map(of).sum()
@@ -40,12 +41,13 @@ pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
 impl<'a> Bench<'a> {
     pub fn new(
         scale: &'a Scale,
+        wanted: &'a [Scenario],
         binaries: &'a Binaries,
         runtime: &'a Runtime,
         progress: &'a Progress,
     ) -> Self {
         let worlds = Worlds::new(binaries, runtime, progress);
-        Self { scale, runtime, progress, worlds, records: Vec::new() }
+        Self { scale, runtime, progress, worlds, wanted, records: Vec::new() }
     }
 
     pub fn run(&mut self, scenario: Scenario) -> Result<()> {

@@ -4,14 +4,13 @@ use std::fs;
 
 use endpointd_control_plane::program::{ETCD_VERSION, KUBERNETES_VERSION};
 
-use crate::contender::Contender;
 use crate::scale::Scale;
 
 /// Lines for people.
 pub fn describe(command: &str, scale: &Scale) -> String {
     let lines = [
         ("command", command.to_owned()),
-        ("rounds", rounds(scale)),
+        ("rounds", scale.n_rounds.to_string()),
         ("endpointd", format!("{}, {}", env!("CARGO_PKG_VERSION"), commit())),
         ("kube-controller-manager, kube-apiserver", KUBERNETES_VERSION.to_owned()),
         ("etcd", format!("{ETCD_VERSION}, without fsync")),
@@ -20,15 +19,6 @@ pub fn describe(command: &str, scale: &Scale) -> String {
         ("kernel", first_line("/proc/sys/kernel/osrelease")),
     ];
     lines.map(|(name, value)| format!("{name}: {value}\n")).concat()
-}
-
-fn rounds(scale: &Scale) -> String {
-    let Scale { contenders, n_rounds, n_limited_rounds, .. } = scale;
-    if contenders.contains(&Contender::Peer) && n_limited_rounds < n_rounds {
-        format!("{n_rounds}, of {} {n_limited_rounds}", Contender::Peer.key())
-    } else {
-        n_rounds.to_string()
-    }
 }
 
 /// One line that fits into a picture; the rest is in the text beside it.

@@ -38,7 +38,7 @@ struct Cli {
     /// Leave out cold starts with more pods
     #[arg(long, value_name = "N")]
     pods_max: Option<usize>,
-    /// How often everything is measured; by default three times, and the peer as it comes once
+    /// How often everything is measured; by default three times
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
     /// Only these: to see what a change of ours does, or to leave out the slowest
@@ -83,7 +83,6 @@ fn run(cli: &Cli) -> Result<()> {
     };
     if let Some(rounds) = cli.rounds {
         scale.n_rounds = usize::from(rounds);
-        scale.n_limited_rounds = scale.n_rounds;
     }
     if let Some(most) = cli.pods_max {
         scale.cold.retain(|layout| layout.n_pods <= most);
@@ -104,7 +103,7 @@ fn run(cli: &Cli) -> Result<()> {
     let progress = Progress::new(n_steps(&scale, &wanted));
     let (scale, command) = (&scale, &command());
     let origin = &machine::describe(command, scale);
-    let mut bench = Bench::new(scale, &binaries, &runtime, &progress);
+    let mut bench = Bench::new(scale, &wanted, &binaries, &runtime, &progress);
     let directory = cli.directory();
     for scenario in &wanted {
         bench.run(*scenario)?;

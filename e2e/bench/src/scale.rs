@@ -9,9 +9,6 @@ use crate::load::Layout;
 pub struct Scale {
     pub contenders: Vec<Contender>,
     pub n_rounds: usize,
-    /// Rounds with the peer as it comes: it waits for its own limits, minutes where others take
-    /// seconds.
-    pub n_limited_rounds: usize,
     /// Services and pods of a cold start.
     pub cold: Vec<Layout>,
     /// The settled cluster of restart, churn, idle.
@@ -29,9 +26,6 @@ pub struct Scale {
     pub engine_pods: usize,
 }
 
-/// With more Services than this, the peer as it comes needs longer than anybody wants to watch: its
-/// 20 requests a second for each controller are 50 s for a thousand.
-pub const LIMITED_SERVICES_MAX: usize = 1000;
 /// Pods replaced at once in a rollout.
 pub const BATCH: usize = 50;
 /// Flips a second in a crowded namespace: few enough for everybody.
@@ -49,7 +43,6 @@ impl Scale {
         Self {
             contenders: CONTENDERS.to_vec(),
             n_rounds: 3,
-            n_limited_rounds: 1,
             cold: vec![Layout::spread(1000, 20_000), Layout::spread(5000, 50_000)],
             settled: Layout::spread(1000, 20_000),
             settle: secs(10),
@@ -68,14 +61,6 @@ impl Scale {
         let mut all = self.contenders.clone();
         let n_all = all.len();
         all.rotate_left(round % n_all);
-        all.retain(|who| *who != Contender::Peer || round < self.n_limited_rounds);
-        all
-    }
-
-    /// Who can be expected to publish so many Services.
-    pub fn cold_starters(&self, round: usize, layout: Layout) -> Vec<Contender> {
-        let mut all = self.contenders(round);
-        all.retain(|who| *who != Contender::Peer || layout.n_services <= LIMITED_SERVICES_MAX);
         all
     }
 
@@ -91,7 +76,6 @@ impl Scale {
         Self {
             contenders: CONTENDERS.to_vec(),
             n_rounds: 1,
-            n_limited_rounds: 1,
             cold: vec![Layout::spread(200, 4000)],
             settled: Layout::spread(200, 4000),
             settle: secs(5),
@@ -110,7 +94,6 @@ impl Scale {
         Self {
             contenders: CONTENDERS.to_vec(),
             n_rounds: 1,
-            n_limited_rounds: 1,
             cold: vec![Layout::spread(5, 50)],
             settled: Layout::spread(5, 50),
             settle: secs(1),
@@ -131,14 +114,12 @@ mod tests {
     use Contender::{Ours, Peer, PeerRaised};
 
     #[test]
-    fn they_take_turns_and_the_slow_one_comes_once() {
+    fn each_takes_part_in_every_round_and_begins_one() {
         let scale = Scale::full();
         let rounds: Vec<_> = (0..3).map(|round| scale.contenders(round)).collect();
         assert_eq!(
             rounds,
-            [vec![Peer, PeerRaised, Ours], vec![PeerRaised, Ours], vec![Ours, PeerRaised]]
+            [[Peer, PeerRaised, Ours], [PeerRaised, Ours, Peer], [Ours, Peer, PeerRaised]]
         );
-        assert_eq!(scale.cold_starters(0, Layout::spread(1000, 1000)), rounds[0]);
-        assert_eq!(scale.cold_starters(0, Layout::spread(5000, 5000)), rounds[1]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::contender::Contender;
 use crate::record::{Record, Row, Scenario, rows};
-use crate::scenarios::{cold_start, engine};
+use crate::scenarios::{cold_start, engine, restart};
 
 /// One aim, and how far it is met.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,7 @@ pub fn targets(records: &[Record]) -> Vec<Target> {
     for row in of(Scenario::Floor) {
         targets.extend(near_floor(&row));
     }
+    targets.extend(of(Scenario::Restart).iter().filter_map(silent));
     for row in of(Scenario::Churn) {
         targets.extend(share(&row, "CPU a flip", 10.0, Contender::PeerRaised));
         if row.case.starts_with("50 ") {
@@ -64,6 +65,17 @@ fn near_floor(row: &Row) -> Option<Target> {
         wanted: format!("at most {AT_MOST} × the floor"),
         measured: format!("{times:.2} ×"),
         is_met: times <= AT_MOST,
+    })
+}
+
+/// Who finds everything as it should be leaves it alone, every time.
+fn silent(row: &Row) -> Option<Target> {
+    let (_, most) = row.of(Contender::Ours).filter(|_| row.name == restart::UNCALLED)?.range()?;
+    Some(Target {
+        what: format!("{}, restart, {}", row.name, row.case),
+        wanted: "none".to_owned(),
+        measured: format!("{most:.0}"),
+        is_met: most == 0.0,
     })
 }
 
@@ -136,6 +148,13 @@ mod tests {
                 .is_met
         };
         assert!(met(13.0) && !met(13.1));
+    }
+
+    #[test]
+    fn a_single_write_after_a_restart_is_one_too_many() {
+        let writes = |n| record(Scenario::Restart, Contender::Ours, restart::UNCALLED, n);
+        assert!(targets(&[writes(0.0), writes(0.0), writes(0.0)])[0].is_met);
+        assert!(!targets(&[writes(0.0), writes(0.0), writes(1.0)])[0].is_met);
     }
 
     #[test]

@@ -14,8 +14,13 @@ fn everybody_publishes_a_small_world_and_is_measured() {
     let scale = Scale::tiny();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let progress = Progress::new(0);
-    let mut bench = Bench::new(&scale, &binaries, &runtime, &progress);
-    bench.run(Scenario::ColdStart).unwrap();
+    let mut bench = Bench::new(&scale, &[Scenario::Floor], &binaries, &runtime, &progress);
+    // Takes the cold starts along.
+    bench.run(Scenario::Floor).unwrap();
+
+    let floor = &rows(&bench.records, Scenario::Floor)[0];
+    assert!(floor.median(Contender::Floor) > Some(0.0), "{floor:?}");
+    assert!(CONTENDERS.iter().all(|who| floor.of(*who).is_some()), "{floor:?}");
 
     let rows = rows(&bench.records, Scenario::ColdStart);
     let row = |name: &str| -> &Row {

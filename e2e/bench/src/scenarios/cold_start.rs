@@ -9,6 +9,7 @@ use crate::load::Layout;
 use crate::process::Usage;
 use crate::published::Wanted;
 use crate::record::{Measure, Scenario};
+use crate::scenarios::floor;
 use crate::server::Written;
 use crate::stage::{Settled, WHOLE_MAX};
 
@@ -16,13 +17,21 @@ const SCENARIO: Scenario = Scenario::ColdStart;
 /// What people ask for first.
 pub const TIME: &str = "time until complete";
 
+/// The floor takes its turn in every round if it is wanted: it is compared with what is found here.
+/// Whoever asks first measures for both.
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
+    if bench.records.iter().any(|record| record.scenario == SCENARIO) {
+        return Ok(());
+    }
     for layout in bench.scale.cold.clone() {
         for round in 0..bench.scale.n_rounds {
-            for who in bench.scale.cold_starters(round, layout) {
+            for who in bench.scale.contenders(round) {
                 bench.step(SCENARIO, &layout.describe(), round, who);
                 let measures = start(bench, layout, who)?;
                 bench.keep(SCENARIO, &layout.describe(), who, measures);
+            }
+            if bench.wanted.contains(&Scenario::Floor) {
+                floor::measure(bench, layout, round)?;
             }
         }
     }

@@ -16,10 +16,11 @@ use crate::stage::Settled;
 
 const SCENARIO: Scenario = Scenario::Crowded;
 
+/// Crowds take turns as well: it is they that are compared, and machines change from hour to hour.
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
-    for n_services in bench.scale.crowds.clone() {
-        let case = format!("{} Services", grouped(n_services));
-        for round in 0..bench.scale.n_rounds {
+    for round in 0..bench.scale.n_rounds {
+        for n_services in bench.scale.crowds.clone() {
+            let case = format!("{} Services", grouped(n_services));
             for who in bench.scale.contenders(round) {
                 bench.step(SCENARIO, &case, round, who);
                 let measures = flip_among(bench, n_services, who)?;

@@ -17,6 +17,8 @@ use crate::server::Written;
 use crate::stage::{Settled, WHOLE_MAX};
 
 const SCENARIO: Scenario = Scenario::Restart;
+/// There must be none.
+pub const UNCALLED: &str = "writes not called for";
 /// The slice and the Endpoints of the pod that changed.
 const WRITES_WANTED: u64 = 2;
 /// The rest of a start-up, and late writes that should not be.
@@ -55,7 +57,7 @@ fn restart(bench: &mut Bench<'_>, who: Contender) -> Result<Vec<Measure>> {
     Ok(vec![
         Measure::seconds("time until at work", whole - started),
         Measure::seconds("CPU", usage.cpu),
-        Measure::count("writes not called for", written.n_writes - WRITES_WANTED),
+        Measure::count(UNCALLED, written.n_writes - WRITES_WANTED),
         Measure::bytes("memory, peak", usage.peak_bytes),
         Measure::bytes("memory, settled", usage.resident_bytes),
     ])
