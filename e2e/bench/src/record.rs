@@ -111,6 +111,7 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Seconds => format!("{} s", short(value)),
+            Self::Milliseconds if value >= 10_000.0 => Self::Seconds.show(value / 1000.0),
             Self::Milliseconds => format!("{} ms", short(value)),
             Self::Microseconds => format!("{} µs", short(value)),
             Self::Bytes if value < 10_000.0 => format!("{value:.0} B"),
@@ -263,6 +264,8 @@ mod tests {
     fn numbers_have_about_three_digits() {
         let shown = [0.01234, 1.2345, 12.345, 123.45, 7.0].map(short);
         assert_eq!(shown, ["0.012", "1.23", "12.3", "123", "7"].map(String::from));
+        assert_eq!(Unit::Milliseconds.show(9876.5), "9876 ms");
+        assert_eq!(Unit::Milliseconds.show(15_014.0), "15.0 s");
         assert_eq!(Unit::Bytes.show(480.0), "480 B");
         assert_eq!(Unit::Bytes.show(560e6), "560 MB");
     }

@@ -51,6 +51,10 @@ pub fn ratio(theirs: f64, ours: f64) -> Option<f64> {
     (ours > 0.0).then(|| theirs / ours)
 }
 
+pub fn show_ratio(ratio: f64) -> String {
+    if ratio >= 10.0 { format!("{ratio:.0}×") } else { format!("{ratio:.1}×") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

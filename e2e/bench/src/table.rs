@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use crate::contender::Contender;
 use crate::record::{Record, Row, Scenario, rows};
-use crate::statistics::Samples;
+use crate::statistics::{Samples, show_ratio};
 
 /// One table of a scenario; none if nothing was measured.
 pub fn table(records: &[Record], scenario: Scenario) -> Option<String> {
@@ -46,11 +46,9 @@ fn cells(row: &Row, case: &str, columns: &[Contender], compared: &[Contender]) -
             .iter()
             .map(|who| row.of(*who).map_or_else(String::new, |samples| with_spread(row, samples))),
     );
-    cells.extend(compared.iter().map(|who| match row.ratio_to_ours(*who) {
-        Some(ratio) if ratio >= 10.0 => format!("{ratio:.0}×"),
-        Some(ratio) => format!("{ratio:.1}×"),
-        None => String::new(),
-    }));
+    cells.extend(
+        compared.iter().map(|who| row.ratio_to_ours(*who).map_or_else(String::new, show_ratio)),
+    );
     cells
 }
 
