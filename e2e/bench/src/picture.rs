@@ -3,6 +3,7 @@
 
 use crate::contender::Contender;
 use crate::record::{Record, Row, Scenario, rows};
+use crate::statistics::{Samples, show_ratio};
 
 const WIDTH: f64 = 780.0;
 const LABELS: f64 = 250.0;
@@ -10,6 +11,10 @@ const BARS: f64 = 400.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 10.0;
 const HEADING: f64 = 26.0;
+/// Who needs more than so many times as much as anybody else, in every round, is cut off.
+const DWARFS_FROM: f64 = 8.0;
+/// How much of the width the others may use then.
+const LEFT_TO_OTHERS: f64 = 0.75;
 
 /// The picture of a scenario; none if nothing was measured.
 pub fn picture(records: &[Record], scenario: Scenario, caption: &str) -> Option<String> {
@@ -44,6 +49,21 @@ fn is_shown(row: &Row) -> bool {
     !is_own && is_something
 }
 
+/// What a bar of full length stands for: the largest number, unless that would make slivers of at
+/// least two others, which are what people compare then.
+fn full_length(row: &Row) -> f64 {
+    let mut ranges: Vec<(f64, f64)> =
+        row.samples.iter().filter_map(|(_, samples)| samples.range()).collect();
+    ranges.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    match ranges.as_slice() {
+        [_, .., (_, second), (least, _)] if *second > 0.0 && *least > DWARFS_FROM * second => {
+            second / LEFT_TO_OTHERS
+        }
+        [.., (_, largest)] => largest.max(f64::MIN_POSITIVE),
+        [] => f64::MIN_POSITIVE,
+    }
+}
+
 struct Canvas {
     body: String,
     y: f64,
@@ -65,26 +85,42 @@ impl Canvas {
     }
 
     fn bars(&mut self, row: &Row) {
-        let ranges = row.samples.iter().filter_map(|(_, samples)| samples.range());
-        let largest = ranges.map(|(_, max)| max).fold(f64::MIN_POSITIVE, f64::max);
+        let full = full_length(row);
         self.y += GAP + BAR;
         self.text(0.0, "name", &row.name);
         self.y -= BAR;
         for (who, samples) in &row.samples {
             let Some(median) = samples.median() else { continue };
             self.y += BAR;
-            let length = (BARS * median / largest).max(1.0);
-            self.bar(LABELS, length, *who);
-            let mut end = length;
-            if let Some((min, max)) = samples.range().filter(|(min, max)| min < max) {
-                end = end.max(BARS * max / largest);
-                self.whisker(LABELS + BARS * min / largest, LABELS + end);
-            }
+            let end = self.bar_with_whisker(*who, samples, median, full);
             let ratio = (*who != Contender::Ours).then(|| row.ratio_to_ours(*who)).flatten();
-            let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.1}×"));
+            let ratio = ratio.map_or_else(String::new, |ratio| format!(" · {}", show_ratio(ratio)));
             let text = format!("{}{ratio}", row.unit.show(median));
             self.text(LABELS + end + 8.0, "value", &text);
         }
+    }
+
+    /// How far it reaches.
+    fn bar_with_whisker(
+        &mut self,
+        who: Contender,
+        samples: &Samples,
+        median: f64,
+        full: f64,
+    ) -> f64 {
+        if median > full {
+            self.bar(LABELS, BARS, who);
+            self.cut();
+            return BARS;
+        }
+        let length = (BARS * median / full).max(1.0);
+        self.bar(LABELS, length, who);
+        let Some((min, max)) = samples.range().filter(|(min, max)| min < max) else {
+            return length;
+        };
+        let end = length.max(BARS * max / full);
+        self.whisker(LABELS + BARS * min / full, LABELS + end);
+        end
     }
 
     fn bar(&mut self, x: f64, length: f64, who: Contender) {
@@ -94,6 +130,12 @@ impl Canvas {
              height=\"{height:.1}\"/>\n",
             who.key()
         );
+    }
+
+    /// A gap in a bar that would be much longer.
+    fn cut(&mut self) {
+        let (x, y) = (LABELS + BARS * f64::midpoint(LEFT_TO_OTHERS, 1.0), self.y + 1.5);
+        self.body += &format!("<path class=\"cut\" d=\"M{x:.1} {y:.1}l6 -{:.1}\"/>\n", BAR + 1.0);
     }
 
     /// From the smallest to the largest of all rounds.
@@ -130,8 +172,8 @@ const STYLE: &str = "<style>
 text { fill: #222 } .heading { font-size: 16px; font-weight: 600 } .case { font-weight: 600 }
 .caption { fill: #777; font-size: 11px } .value { font-size: 11px }
 .kcm { fill: #8a94a6 } .kcm-raised { fill: #c3cad6 } .endpointd { fill: #d9662b } .floor { fill: #4c9f70 }
-.whisker { stroke: #444; stroke-width: 1; fill: none }
-@media (prefers-color-scheme: dark) { text { fill: #ddd } .whisker { stroke: #eee } }
+.whisker { stroke: #444; stroke-width: 1; fill: none } .cut { stroke: #fff; stroke-width: 4 }
+@media (prefers-color-scheme: dark) { text { fill: #ddd } .whisker { stroke: #eee } .cut { stroke: #111 } }
 </style>
 ";
 
@@ -155,7 +197,7 @@ mod tests {
         assert!(svg.contains("<rect class=\"kcm\" x=\"250.0\" y=\""), "{svg}");
         assert!(svg.contains("width=\"400.0\""), "{svg}");
         assert!(svg.contains("width=\"100.0\""), "{svg}");
-        assert!(svg.contains("4 s  4.0×"), "{svg}");
+        assert!(svg.contains("4 s · 4.0×"), "{svg}");
         assert!(svg.contains("a &lt; b"), "{svg}");
         assert!(!svg.contains("harness"), "{svg}");
     }
@@ -166,6 +208,25 @@ mod tests {
         assert!(!picture(&one, Scenario::Idle, "").unwrap().contains("class=\"whisker\""));
         let two = [record(Contender::Ours, 1.0), record(Contender::Ours, 2.0)];
         assert!(picture(&two, Scenario::Idle, "").unwrap().contains("class=\"whisker\""));
+    }
+
+    #[test]
+    fn a_bar_that_dwarfs_two_others_is_cut_and_they_stay_comparable() {
+        let others = [record(Contender::Ours, 1.0), record(Contender::PeerRaised, 2.0)];
+        let with = |value| {
+            let records = [&others[..], &[record(Contender::Peer, value)]].concat();
+            picture(&records, Scenario::Idle, "").unwrap()
+        };
+        let (near, far) = (with(8.0), with(500.0));
+        assert!(!near.contains("class=\"cut\""), "{near}");
+        assert!(far.contains("class=\"cut\"") && far.contains("500 s · 500×"), "{far}");
+        assert!(far.contains("width=\"300.0\"") && far.contains("width=\"150.0\""), "{far}");
+    }
+
+    #[test]
+    fn one_against_one_is_never_cut() {
+        let records = [record(Contender::Ours, 1.0), record(Contender::Peer, 500.0)];
+        assert!(!picture(&records, Scenario::Idle, "").unwrap().contains("class=\"cut\""));
     }
 
     #[test]
