@@ -75,7 +75,7 @@ pub async fn prepare(stage: &Actors, flips: Vec<Flip>, limit: Duration) -> Resul
         send(stage, &flip).await?;
     }
     stage.observer.wait_until(limit, |published| published.is_settled()).await?;
-    stage.observer.with(|published| drop(published.take_shown()));
+    stage.observer.with(|published| drop(published.take_flips()));
     Ok(())
 }
 
@@ -117,7 +117,7 @@ async fn send(stage: &Actors, flip: &Flip) -> Result<()> {
         reported = report().await;
     }
     reported?;
-    observer.with(|published| published.flipped(flip.pod, Instant::now()));
+    observer.with(|published| published.flipped(flip.pod, flip.readiness, Instant::now()));
     Ok(())
 }
 

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::load::{PodNumber, Readiness};
 
-/// Flips that wait to be shown, and those that were.
+/// Flips that wait to be shown, and those that do not any more.
 #[derive(Debug, Default)]
 pub struct Flips {
     waiting: HashMap<PodNumber, Flip>,
-    shown: Vec<Shown>,
+    ended: Vec<Ended>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -17,50 +17,76 @@ struct Flip {
     wanted: Readiness,
     /// When the server had stored it.
     stored: Option<Instant>,
-    /// When a slice first said so.
-    published: Option<Instant>,
 }
 
-/// One flip and what became of it.
+/// One flip and how long it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct Ended {
     pub readiness: Readiness,
-    /// From the acknowledged write to the slice's event; nothing if the event was faster.
-    pub took: Duration,
-    /// The pod flipped back before any slice had said so: it took longer than `took`.
-    pub is_overtaken: bool,
+    pub latency: Latency,
+}
+
+/// From the acknowledged write to the slice's event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Latency {
+    Took(Duration),
+    /// The event was here before the answer.
+    BeforeAnswer,
+    /// The pod flipped back before any slice had said so.
+    MoreThan(Duration),
+    /// The pod flipped back before its write was answered, and before any slice had said so: there
+    /// is nothing to count from.
+    Unknown,
+}
+
+impl Latency {
+    /// The least it can have been; none where nothing is known.
+    pub fn at_least(self) -> Option<Duration> {
+        match self {
+            Self::Took(time) | Self::MoreThan(time) => Some(time),
+            Self::BeforeAnswer => Some(Duration::ZERO),
+            Self::Unknown => None,
+        }
+    }
+
+    pub fn is_overtaken(self) -> bool {
+        match self {
+            Self::MoreThan(_) | Self::Unknown => true,
+            Self::Took(_) | Self::BeforeAnswer => false,
+        }
+    }
 }
 
 impl Flips {
     /// Before the write is sent: its slice may be written before its answer is here. One that takes
     /// back what no slice has said yet has nothing to show: the slice may stay as it is.
     pub fn begin(&mut self, pod: PodNumber, wanted: Readiness, now: Instant) {
-        if let Some(old) = self.waiting.remove(&pod) {
-            let is_overtaken = old.published.is_none();
-            let stored = old.stored.filter(|_| is_overtaken);
-            let took = stored.map_or(Duration::ZERO, |stored| now - stored);
-            self.shown.push(Shown { readiness: old.wanted, took, is_overtaken });
-            if is_overtaken {
-                return;
-            }
-        }
-        self.waiting.insert(pod, Flip { wanted, stored: None, published: None });
+        let Some(old) = self.waiting.remove(&pod) else {
+            self.waiting.insert(pod, Flip { wanted, stored: None });
+            return;
+        };
+        let latency = old.stored.map_or(Latency::Unknown, |stored| Latency::MoreThan(now - stored));
+        self.ended.push(Ended { readiness: old.wanted, latency });
     }
 
-    pub fn stored(&mut self, pod: PodNumber, now: Instant) {
-        if let Some(flip) = self.waiting.get_mut(&pod) {
+    /// The answer may be that of the pod's flip before, which wanted the opposite: a pod's next write
+    /// is sent only after it.
+    pub fn stored(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
+        if let Some(flip) = self.waiting.get_mut(&pod)
+            && flip.wanted == readiness
+        {
             flip.stored = Some(now);
-            self.end(pod);
         }
     }
 
     /// A slice says so about a pod. What it said before the flip is the opposite.
     pub fn published(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
-        if let Some(flip) = self.waiting.get_mut(&pod)
-            && flip.wanted == readiness
+        if let Some(&Flip { wanted, stored }) = self.waiting.get(&pod)
+            && wanted == readiness
         {
-            flip.published.get_or_insert(now);
-            self.end(pod);
+            let latency = stored.map_or(Latency::BeforeAnswer, |then| Latency::Took(now - then));
+            self.ended.push(Ended { readiness, latency });
+            self.waiting.remove(&pod);
         }
     }
 
@@ -68,72 +94,80 @@ impl Flips {
         self.waiting.len()
     }
 
-    /// All that were shown since the last time.
-    pub fn take_shown(&mut self) -> Vec<Shown> {
-        std::mem::take(&mut self.shown)
-    }
-
-    fn end(&mut self, pod: PodNumber) {
-        let Some(&Flip { wanted, stored: Some(stored), published: Some(published) }) =
-            self.waiting.get(&pod)
-        else {
-            return;
-        };
-        let took = published.saturating_duration_since(stored);
-        self.shown.push(Shown { readiness: wanted, took, is_overtaken: false });
-        self.waiting.remove(&pod);
+    /// All that ended since the last time.
+    pub fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Readiness::{Ready, Unready};
 
     const MS: Duration = Duration::from_millis(1);
+
+    fn ended(flips: &mut Flips) -> Vec<(Readiness, Latency)> {
+        flips.take_ended().into_iter().map(|one| (one.readiness, one.latency)).collect()
+    }
 
     #[test]
     fn a_flip_takes_from_its_answer_to_the_first_event_that_shows_it() {
         let (mut flips, start) = (Flips::default(), Instant::now());
-        flips.begin(1, Readiness::Unready, start);
-        flips.stored(1, start + 2 * MS);
-        flips.published(1, Readiness::Ready, start + 3 * MS); // Another pod of the slice changed.
+        flips.begin(1, Unready, start);
+        flips.stored(1, Unready, start + 2 * MS);
+        flips.published(1, Ready, start + 3 * MS); // Another pod of the slice changed.
         assert_eq!(flips.n_waiting(), 1);
-        flips.published(1, Readiness::Unready, start + 5 * MS);
-        flips.published(1, Readiness::Unready, start + 9 * MS);
-        let want = Shown { readiness: Readiness::Unready, took: 3 * MS, is_overtaken: false };
-        assert_eq!(flips.take_shown(), [want]);
+        flips.published(1, Unready, start + 5 * MS);
+        flips.published(1, Unready, start + 9 * MS);
+        assert_eq!(ended(&mut flips), [(Unready, Latency::Took(3 * MS))]);
         assert_eq!(flips.n_waiting(), 0);
     }
 
     #[test]
     fn an_event_may_be_faster_than_the_answer() {
         let (mut flips, start) = (Flips::default(), Instant::now());
-        flips.begin(1, Readiness::Ready, start);
-        flips.published(1, Readiness::Ready, start + MS);
-        assert_eq!(flips.n_waiting(), 1);
-        flips.stored(1, start + 2 * MS);
-        assert_eq!(flips.take_shown()[0].took, Duration::ZERO);
-    }
-
-    #[test]
-    fn a_flip_that_is_taken_back_unseen_is_told_apart_and_leaves_nothing_to_wait_for() {
-        let (mut flips, start) = (Flips::default(), Instant::now());
-        flips.begin(1, Readiness::Unready, start);
-        flips.stored(1, start);
-        flips.begin(1, Readiness::Ready, start + 7 * MS);
-        flips.stored(1, start + 8 * MS);
-        let want = Shown { readiness: Readiness::Unready, took: 7 * MS, is_overtaken: true };
-        assert_eq!(flips.take_shown(), [want]);
+        flips.begin(1, Ready, start);
+        flips.published(1, Ready, start + MS);
+        flips.stored(1, Ready, start + 2 * MS);
+        assert_eq!(ended(&mut flips), [(Ready, Latency::BeforeAnswer)]);
+        assert_eq!(Latency::BeforeAnswer.at_least(), Some(Duration::ZERO));
         assert_eq!(flips.n_waiting(), 0);
     }
 
     #[test]
-    fn a_flip_that_is_taken_back_after_it_was_seen_is_one_more() {
+    fn a_flip_that_is_taken_back_unseen_took_longer_and_leaves_nothing_to_wait_for() {
         let (mut flips, start) = (Flips::default(), Instant::now());
-        flips.begin(1, Readiness::Unready, start);
-        flips.published(1, Readiness::Unready, start + MS);
-        flips.begin(1, Readiness::Ready, start + 2 * MS);
-        assert!(!flips.take_shown()[0].is_overtaken);
-        assert_eq!(flips.n_waiting(), 1);
+        flips.begin(1, Unready, start);
+        flips.stored(1, Unready, start);
+        flips.begin(1, Ready, start + 7 * MS);
+        flips.stored(1, Ready, start + 8 * MS);
+        assert_eq!(ended(&mut flips), [(Unready, Latency::MoreThan(7 * MS))]);
+        assert_eq!(flips.n_waiting(), 0);
+    }
+
+    #[test]
+    fn a_flip_that_is_taken_back_unanswered_has_no_latency_at_all() {
+        let (mut flips, start) = (Flips::default(), Instant::now());
+        flips.begin(1, Unready, start);
+        flips.begin(1, Ready, start + 7 * MS);
+        flips.stored(1, Unready, start + 8 * MS);
+        assert_eq!(ended(&mut flips), [(Unready, Latency::Unknown)]);
+        assert!(Latency::Unknown.is_overtaken());
+        assert_eq!(Latency::Unknown.at_least(), None);
+        assert_eq!(flips.n_waiting(), 0);
+    }
+
+    #[test]
+    fn a_late_answer_is_not_that_of_the_next_flip() {
+        let (mut flips, start) = (Flips::default(), Instant::now());
+        flips.begin(1, Unready, start);
+        flips.published(1, Unready, start + MS);
+        flips.begin(1, Ready, start + 2 * MS);
+        flips.stored(1, Unready, start + 3 * MS);
+        flips.published(1, Ready, start + 4 * MS);
+        flips.stored(1, Ready, start + 5 * MS);
+        let want = [(Unready, Latency::BeforeAnswer), (Ready, Latency::BeforeAnswer)];
+        assert_eq!(ended(&mut flips), want);
     }
 }

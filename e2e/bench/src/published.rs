@@ -11,7 +11,7 @@ use endpointd_model::{Change, EndpointSlice, Endpoints, Key, Kind, News, Sight, 
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::flips::{Flips, Shown};
+use crate::flips::{Ended, Flips};
 use crate::load::{Layout, PodNumber, Readiness, number_of_pod, number_of_service};
 
 /// Which Service a slice belongs to.
@@ -87,17 +87,17 @@ impl Published {
     }
 
     /// It has changed.
-    pub fn flipped(&mut self, pod: PodNumber, now: Instant) {
-        self.flips.stored(pod, now);
+    pub fn flipped(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
+        self.flips.stored(pod, readiness, now);
     }
 
     pub fn n_waiting(&self) -> usize {
         self.flips.n_waiting()
     }
 
-    /// The flips that were shown since the last time.
-    pub fn take_shown(&mut self) -> Vec<Shown> {
-        self.flips.take_shown()
+    /// The flips that were shown or taken back since the last time.
+    pub fn take_flips(&mut self) -> Vec<Ended> {
+        self.flips.take_ended()
     }
 
     /// When every Service had complete slices and Endpoints.

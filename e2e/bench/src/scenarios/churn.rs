@@ -8,7 +8,7 @@ use endpointd_control_plane::Audit;
 use crate::bench::Bench;
 use crate::churn::{self, Flipper};
 use crate::contender::AtWork;
-use crate::flips::Shown;
+use crate::flips::{Ended, Latency};
 use crate::load::Readiness;
 use crate::process::Usage;
 use crate::published::Wanted;
@@ -78,15 +78,21 @@ impl Run {
         };
         let (own, after) = (Usage::own()? - own, at_work.usage()?);
         let written = Written::so_far(&stage.api)?.since(written);
-        let shown = stage.actors.observer.with(|published| published.take_shown());
+        let flips = stage.actors.observer.with(|published| published.take_flips());
+        let count = |is_so: fn(Latency) -> bool| {
+            flips.iter().filter(|flip| is_so(flip.latency)).count() as u64
+        };
+        let n_overtaken = count(Latency::is_overtaken);
+        let n_early = count(|latency| latency == Latency::BeforeAnswer);
         let per_flip = |value: f64| value / n_flips as f64;
         let ms = |value| Measure::new("CPU a flip", Unit::Milliseconds, value);
-        let mut measures = latencies(&shown);
+        let mut measures = latencies(&flips);
         measures.extend([
             ms(per_flip((after - before).as_secs_f64() * 1000.0)),
             Measure::new("writes a flip", Unit::Count, per_flip(written.n_writes as f64)),
             Measure::bytes("memory", after.resident_bytes),
-            Measure::count("flips overtaken or lost", n_overtaken(&shown) + n_lost as u64),
+            Measure::count("flips overtaken or lost", n_overtaken + n_lost as u64),
+            Measure::count("flips shown before their answer", n_early),
             Measure::seconds("CPU of this harness", own),
             Measure::new("sent late, at most", Unit::Milliseconds, late.as_secs_f64() * 1000.0),
         ]);
@@ -94,16 +100,14 @@ impl Run {
     }
 }
 
-fn n_overtaken(shown: &[Shown]) -> u64 {
-    shown.iter().filter(|one| one.is_overtaken).count() as u64
-}
-
-/// Of removals and additions apart. One that was overtaken took at least as long as it counts.
-fn latencies(shown: &[Shown]) -> Vec<Measure> {
+/// Of removals and additions apart. One that was overtaken took at least as long as it counts; one
+/// of which nothing is known does not count.
+fn latencies(flips: &[Ended]) -> Vec<Measure> {
     let mut measures = Vec::new();
     for (word, readiness) in [("removal", Readiness::Unready), ("addition", Readiness::Ready)] {
-        let of_word = shown.iter().filter(|one| one.readiness == readiness);
-        let ms: Vec<f64> = of_word.map(|one| one.took.as_secs_f64() * 1000.0).collect();
+        let of_word = flips.iter().filter(|flip| flip.readiness == readiness);
+        let known = of_word.filter_map(|flip| flip.latency.at_least());
+        let ms: Vec<f64> = known.map(|time| time.as_secs_f64() * 1000.0).collect();
         for (name, percent) in [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("max", 100.0)] {
             if let Some(value) = percentile(&ms, percent) {
                 measures.push(Measure::new(format!("{word}, {name}"), Unit::Milliseconds, value));
@@ -111,4 +115,20 @@ fn latencies(shown: &[Shown]) -> Vec<Measure> {
         }
     }
     measures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flip_of_which_nothing_is_known_makes_no_latency_shorter() {
+        let ms = Duration::from_millis;
+        let removal = |latency| Ended { readiness: Readiness::Unready, latency };
+        let known = [Latency::Took(ms(5)), Latency::MoreThan(ms(9)), Latency::BeforeAnswer];
+        let flips: Vec<Ended> =
+            known.into_iter().chain([Latency::Unknown; 9]).map(removal).collect();
+        let found: Vec<f64> = latencies(&flips).iter().map(|measure| measure.value).collect();
+        assert_eq!(found, [5.0, 9.0, 9.0, 9.0]);
+    }
 }
