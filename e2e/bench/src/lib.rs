@@ -21,6 +21,7 @@ pub mod stage;
 pub mod churn;
 
 pub mod objects;
+pub mod past;
 pub mod puppet;
 
 pub mod scale;

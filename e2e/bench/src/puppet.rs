@@ -1,17 +1,18 @@
 //! An engine and the least world it can live in: what it writes is stored and acknowledged at once.
 //! Time counts only while the engine works.
 
+use std::iter::{self, Peekable};
 use std::time::{Duration, Instant};
 
 use endpointd_engine::{Effect, Engine, Input, Moment, Settings, Ticket};
 use endpointd_model::{
-    Change, Found, Key, Kind, Lookup, Meta, News, Object, Outcome, Resource, Sight, Write,
+    Change, Found, Kind, Lookup, Meta, News, Object, Outcome, Resource, Sight, Write,
 };
 use endpointd_wire::{Bytes, Encoding, decode, encode};
-use std::collections::HashMap;
 
 use crate::load::{Layout, PodNumber};
 use crate::objects::{self, uid};
+use crate::past::Stored;
 
 /// Listed in this order.
 const KINDS: [Kind; 5] = [Kind::Services, Kind::Nodes, Kind::Pods, Kind::Endpoints, Kind::Slices];
@@ -22,29 +23,43 @@ pub struct Puppet {
     version: u64,
     /// Pods that are not ready.
     is_out: Vec<bool>,
-    /// What was written, where it is to be read again.
-    stored: Option<HashMap<(Resource, Key), Bytes>>,
+    /// What an engine before this one has left, until it is listed.
+    past: Peekable<Box<dyn Iterator<Item = (Resource, Bytes)>>>,
+    /// What was written, where another one is to start on it.
+    stored: Option<Stored>,
     n_writes: usize,
     busy: Duration,
 }
 
 impl Puppet {
-    /// Forgets what it writes.
+    /// Nothing is published, and what it writes is forgotten.
     pub fn new(layout: Layout) -> Self {
+        Self::after(layout, iter::empty())
+    }
+
+    /// Everything that is in `past` is published.
+    pub fn after(layout: Layout, past: impl Iterator<Item = (Resource, Bytes)> + 'static) -> Self {
+        let past: Box<dyn Iterator<Item = (Resource, Bytes)>> = Box::new(past);
         Self {
             engine: Engine::new(Settings::default()),
             is_out: vec![false; layout.n_pods],
             layout,
             version: 1,
+            past: past.peekable(),
             stored: None,
             n_writes: 0,
             busy: Duration::ZERO,
         }
     }
 
-    /// Can be started again.
+    /// Keeps what it writes.
     pub fn with_store(layout: Layout) -> Self {
-        Self { stored: Some(HashMap::new()), ..Self::new(layout) }
+        Self { stored: Some(Stored::new()), ..Self::new(layout) }
+    }
+
+    /// What it wrote and kept.
+    pub fn into_stored(self) -> Stored {
+        self.stored.unwrap_or_default()
     }
 
     /// Lists everything, leads, and publishes until nothing is left to do.
@@ -56,13 +71,6 @@ impl Puppet {
         }
         self.tell(Input::Lead);
         self.work();
-    }
-
-    /// Another engine on the same world, whose store is used up by reading it.
-    pub fn restart(&mut self) {
-        self.engine = Engine::new(Settings::default());
-        self.n_writes = 0;
-        self.start();
     }
 
     pub fn n_writes(&self) -> usize {
@@ -102,17 +110,18 @@ impl Puppet {
                 }
             }
             Kind::Pods => (0..layout.n_pods).for_each(|number| self.see_pod(number)),
-            Kind::Endpoints => self.list_stored(Resource::Endpoints),
-            Kind::Slices => self.list_stored(Resource::Slices),
+            Kind::Endpoints => self.list_past(Resource::Endpoints),
+            Kind::Slices => self.list_past(Resource::Slices),
         }
     }
 
-    fn list_stored(&mut self, resource: Resource) {
-        let Some(stored) = &mut self.stored else { return };
-        let bodies: Vec<Bytes> =
-            stored.extract_if(|(of, _), _| *of == resource).map(|(_, body)| body).collect();
-        for body in bodies {
-            self.see(match as_read(resource, &body) {
+    fn list_past(&mut self, resource: Resource) {
+        while let Some((_, body)) = self.past.next_if(|(of, _)| *of == resource) {
+            let object = as_read(resource, &body);
+            // No list is older than what is in it.
+            let version = object.meta().resource_version.parse().unwrap_or_default();
+            self.version = self.version.max(version);
+            self.see(match object {
                 Object::Slice(slice) => Change::Slice(Sight::Present(slice)),
                 Object::Endpoints(endpoints) => Change::Endpoints(Sight::Present(endpoints)),
             });
@@ -212,18 +221,28 @@ fn as_read(resource: Resource, body: &Bytes) -> Object {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::past::{Past, leave};
+    use std::io;
 
     #[test]
     fn everything_is_published_and_a_restart_writes_nothing() {
-        let mut puppet = Puppet::with_store(Layout::spread(4, 40));
+        let layout = Layout::spread(4, 40);
+        let mut puppet = Puppet::with_store(layout);
         puppet.start();
         assert_eq!(puppet.n_writes(), 8, "a slice and Endpoints for each Service");
         puppet.flip(3);
         assert_eq!(puppet.n_writes(), 10);
         puppet.touch(3);
         assert_eq!(puppet.n_writes(), 10, "what does not show is not written");
-        puppet.restart();
-        assert_eq!(puppet.n_writes(), 0);
-        assert!(puppet.take_busy() > Duration::ZERO);
+        puppet.flip(3);
+        let mut pipe = Vec::new();
+        leave(&puppet.into_stored(), &mut pipe).unwrap();
+
+        let mut another = Puppet::after(layout, Past(io::Cursor::new(pipe)));
+        another.start();
+        assert_eq!(another.n_writes(), 0);
+        assert!(another.take_busy() > Duration::ZERO);
+        another.flip(3);
+        assert_eq!(another.n_writes(), 2, "it goes on where the other one ended");
     }
 }

@@ -3,7 +3,8 @@
 //! It runs in a process of its own, because memory is what the kernel says is resident, and the
 //! process that runs the other scenarios has a past.
 
-use std::process::Command;
+use std::io::{self, BufReader, BufWriter};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 use crate::contender::Contender;
 use crate::load::{Layout, grouped};
+use crate::past::{Past, leave};
 use crate::process::Usage;
 use crate::puppet::Puppet;
 use crate::record::{Measure, Scenario, Unit};
@@ -30,6 +32,9 @@ const CROWD_PODS: usize = 2;
 /// that the next one does not need.
 const PARTS: [(&str, Part); 3] =
     [("published", published), ("restarted", restarted), ("crowded", crowded)];
+
+/// Publishes everything and prints it: what [`restarted`] starts on.
+const EARLIER: &str = "earlier";
 
 /// Given a number of pods, what was measured.
 type Part = fn(usize) -> Result<Value>;
@@ -51,8 +56,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<()> {
 }
 
 fn measure(part: &str, n_pods: usize) -> Result<Value> {
-    let mut program = Command::new(std::env::current_exe()?);
-    let output = program.args([ARGUMENT, part, &n_pods.to_string()]).output()?;
+    let output = another_process(part, n_pods)?.output()?;
     let problem = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the engine alone failed: {problem}");
     Ok(serde_json::from_slice(&output.stdout)?)
@@ -72,10 +76,22 @@ fn measures(values: &Value) -> Result<Vec<Measure>> {
     values.iter().map(measure).collect()
 }
 
-/// The other side of [`run`]: what the process of its own prints.
-pub fn alone(part: &str, n_pods: usize) -> Result<Value> {
+fn another_process(part: &str, n_pods: usize) -> Result<Command> {
+    let mut program = Command::new(std::env::current_exe()?);
+    program.args([ARGUMENT, part, &n_pods.to_string()]);
+    Ok(program)
+}
+
+/// The other side: what the process of its own prints.
+pub fn alone(part: &str, n_pods: usize) -> Result<()> {
+    if part == EARLIER {
+        let mut puppet = Puppet::with_store(layout(n_pods));
+        puppet.start();
+        return Ok(leave(&puppet.into_stored(), &mut BufWriter::new(io::stdout()))?);
+    }
     let (_, measure) = PARTS.iter().find(|(name, _)| *name == part).context("no such part")?;
-    measure(n_pods)
+    println!("{}", measure(n_pods)?);
+    Ok(())
 }
 
 fn layout(n_pods: usize) -> Layout {
@@ -105,14 +121,16 @@ fn published(n_pods: usize) -> Result<Value> {
     Ok(json!([{"case": layout(n_pods).describe(), "measures": measures}]))
 }
 
-/// Everything is published already.
+/// Everything is published already, by another process: an engine that had been in this one would
+/// leave gaps in its memory.
 fn restarted(n_pods: usize) -> Result<Value> {
     let before = Usage::own()?.resident_bytes;
-    let mut puppet = Puppet::with_store(layout(n_pods));
+    let mut earlier = another_process(EARLIER, n_pods)?.stdout(Stdio::piped()).spawn()?;
+    let past = Past(BufReader::new(earlier.stdout.take().context("it prints nothing")?));
+    let mut puppet = Puppet::after(layout(n_pods), past);
     puppet.start();
-    puppet.take_busy();
-    puppet.restart();
     let restarted = puppet.take_busy();
+    ensure!(earlier.wait()?.success(), "the engine before this one failed");
     ensure!(puppet.n_writes() == 0, "a restart wrote {} objects", puppet.n_writes());
     std::thread::sleep(DECAY);
     let resident = Usage::own()?.resident_bytes.saturating_sub(before);
