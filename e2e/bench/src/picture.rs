@@ -11,6 +11,8 @@ const BARS: f64 = 400.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 10.0;
 const HEADING: f64 = 26.0;
+/// About as wide as a letter of the legend, whatever the font.
+const LETTER: f64 = 6.0;
 /// Who needs more than so many times as much as anybody else, in every round, is cut off.
 const DWARFS_FROM: f64 = 8.0;
 /// How much of the width the others may use then.
@@ -76,10 +78,12 @@ impl Canvas {
         all.sort_unstable();
         all.dedup();
         self.y += BAR;
-        for (number, who) in all.into_iter().enumerate() {
-            let x = 260.0 * number as f64;
+        let mut x = 0.0;
+        for who in all {
+            let name = who.to_string();
             self.bar(x, 12.0, who);
-            self.text(x + 18.0, "value", &who.to_string());
+            self.text(x + 18.0, "value", &name);
+            x += 18.0 + LETTER * name.len() as f64 + 2.0 * GAP;
         }
         self.y += GAP;
     }
@@ -221,6 +225,22 @@ mod tests {
         assert!(!near.contains("class=\"cut\""), "{near}");
         assert!(far.contains("class=\"cut\"") && far.contains("500 s · 500×"), "{far}");
         assert!(far.contains("width=\"300.0\"") && far.contains("width=\"150.0\""), "{far}");
+    }
+
+    #[test]
+    fn the_legend_has_room_for_everybody() {
+        let all = [Contender::Peer, Contender::PeerRaised, Contender::Ours, Contender::Floor];
+        let records = all.map(|who| record(who, 1.0));
+        let svg = picture(&records, Scenario::Idle, "").unwrap();
+        let mut free_from = 0.0;
+        for who in all {
+            let (before, _) = svg.split_once(&format!(">{who}</text>")).unwrap();
+            let (_, x) = before.rsplit_once(" x=\"").unwrap();
+            let x: f64 = x.split('"').next().unwrap().parse().unwrap();
+            assert!(x >= free_from, "{who} begins at {x}");
+            free_from = x + LETTER * who.to_string().len() as f64;
+            assert!(free_from <= WIDTH, "{who} ends at {free_from}");
+        }
     }
 
     #[test]
