@@ -58,14 +58,13 @@ struct Cli {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, part, n_pods] = arguments.as_slice()
-        && first == engine::ARGUMENT
-    {
-        let n_pods = n_pods.parse().expect("we pass a number to ourselves");
-        engine::alone(part, n_pods).expect("this process can be looked at");
-        return ExitCode::SUCCESS;
-    }
-    match run(&Cli::parse()) {
+    let done = match arguments.as_slice() {
+        [first, part, n_pods] if first == engine::ARGUMENT => {
+            engine::alone(part, n_pods.parse().expect("we pass a number to ourselves"))
+        }
+        _ => run(&Cli::parse()),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
