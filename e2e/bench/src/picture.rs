@@ -11,7 +11,7 @@ const BARS: f64 = 400.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 10.0;
 const HEADING: f64 = 26.0;
-/// About as wide as a letter of the legend, whatever the font.
+/// About as wide as a letter of the legend; fonts differ, so it is generous.
 const LETTER: f64 = 6.0;
 /// Who needs more than so many times as much as anybody else, in every round, is cut off.
 const DWARFS_FROM: f64 = 8.0;
