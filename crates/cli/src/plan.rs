@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
 use endpointd_model::{Controller, Key, names};
-use endpointd_plan::{Indexed, Memory, Plan, World};
+use endpointd_plan::{CarriedState, ClusterState, IndexedCluster, Plan};
 
 pub use self::flags::Flags;
 use self::flags::{Choice, Format, Request};
@@ -55,7 +55,7 @@ pub fn run(flags: &Flags) -> Result<(), Refusal> {
 fn plan(
     request: &Request,
     gathered: &Gathered,
-    indexed: &Indexed<'_>,
+    indexed: &IndexedCluster<'_>,
 ) -> Result<Vec<Planned>, Refusal> {
     let mut pairs: BTreeSet<(Key, Controller)> = BTreeSet::new();
     for &controller in &request.controllers {
@@ -68,9 +68,9 @@ fn plan(
     if let Choice::Named(keys) = &request.choice {
         keys.iter().try_for_each(|key| check_readable(key, gathered))?;
     }
-    let memory = Memory::default();
+    let carried = CarriedState::default();
     let plan = |(key, controller)| {
-        let plan = indexed.plan(controller, &key, &memory, &request.settings);
+        let plan = indexed.plan(controller, &key, &carried, &request.settings);
         Planned { key, controller, plan }
     };
     Ok(pairs.into_iter().map(plan).collect())
@@ -88,7 +88,7 @@ fn check_readable(key: &Key, gathered: &Gathered) -> Result<(), Refusal> {
 }
 
 /// A key that left no trace in the input is planned as one that is gone, but is probably misspelt.
-fn misspelt(key: &Key, world: &World) -> Option<String> {
+fn misspelt(key: &Key, world: &ClusterState) -> Option<String> {
     let mut slices = world.slices.values().map(|slice| &slice.meta);
     let has_slice = slices.any(|meta| {
         meta.namespace == key.namespace && meta.labels.has(names::SERVICE_NAME, &key.name)
@@ -106,7 +106,7 @@ fn misspelt(key: &Key, world: &World) -> Option<String> {
 
 /// What is odd about the input as a whole.
 fn notes(request: &Request, gathered: &Gathered, planned: &[Planned]) -> Vec<String> {
-    let World { pods, nodes, .. } = &gathered.world;
+    let ClusterState { pods, nodes, .. } = &gathered.world;
     let mut notes = Vec::new();
     if request.controllers.is_empty() {
         notes.push("`--controllers` leaves no controller: begin with `*` to leave some out".into());
@@ -135,7 +135,7 @@ fn nothing_to_plan(gathered: &Gathered) -> String {
     }
 }
 
-fn print(format: Format, world: &World, planned: &[Planned]) -> Result<(), Refusal> {
+fn print(format: Format, world: &ClusterState, planned: &[Planned]) -> Result<(), Refusal> {
     let mut out = BufWriter::new(io::stdout().lock());
     let printed = match format {
         Format::Table => render_table::render(&mut out, world, planned),

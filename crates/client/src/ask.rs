@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use endpointd_model::{Key, Kind, Lookup, Resource, Write};
+use endpointd_model::{Key, LiveRead, PublishedResource, WatchedResource, Write};
 use endpointd_wire::{Bytes, Encoding, encode, encode_delete};
 use http::Method;
 
 /// One request, without what every request has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ask {
+pub(crate) struct ApiRequest {
     pub(crate) method: Method,
     /// Kubernetes' word for what is asked: it is what a role must allow.
     pub(crate) verb: &'static str,
@@ -59,7 +59,7 @@ pub(crate) fn object_path(resource: &str, key: &Key) -> String {
     [&*objects_path(resource, &key.namespace), "/", &escaped(&key.name)].concat()
 }
 
-impl Ask {
+impl ApiRequest {
     pub(crate) fn new(method: Method, verb: &'static str, resource: &'static str) -> Self {
         Self {
             method,
@@ -92,16 +92,16 @@ impl Ask {
     }
 
     /// Without a resourceVersion the answer is as new as the request: a consistent read.
-    pub(crate) fn of_lookup(lookup: &Lookup) -> Self {
-        let (resource, path, name) = match lookup {
-            Lookup::Service(key) => ("services", object_path("services", key), key.to_string()),
-            Lookup::Node(name) => {
+    pub(crate) fn of_lookup(read: &LiveRead) -> Self {
+        let (resource, path, name) = match read {
+            LiveRead::Service(key) => ("services", object_path("services", key), key.to_string()),
+            LiveRead::Node(name) => {
                 ("nodes", format!("/api/v1/nodes/{}", escaped(name)), name.to_string())
             }
-            Lookup::Object(Resource::Endpoints, key) => {
+            LiveRead::Object(PublishedResource::Endpoints, key) => {
                 ("endpoints", object_path("endpoints", key), key.to_string())
             }
-            Lookup::Object(Resource::Slices, key) => {
+            LiveRead::Object(PublishedResource::Slices, key) => {
                 ("endpointslices", object_path("endpointslices", key), key.to_string())
             }
         };
@@ -109,7 +109,7 @@ impl Ask {
     }
 
     /// One page of everything of a kind, consistent as well.
-    pub(crate) fn of_page(kind: Kind, token: Option<&str>, n_objects_max: u32) -> Self {
+    pub(crate) fn of_page(kind: WatchedResource, token: Option<&str>, n_objects_max: u32) -> Self {
         let mut path = format!(
             "{}/{kind}?limit={n_objects_max}",
             group_path(kind.as_str()),
@@ -122,7 +122,7 @@ impl Ask {
         Self { path, ..Self::new(Method::GET, "list", kind.as_str()) }
     }
 
-    pub(crate) fn of_watch(kind: Kind, from: Start<'_>, timeout_secs: u64) -> Self {
+    pub(crate) fn of_watch(kind: WatchedResource, from: Start<'_>, timeout_secs: u64) -> Self {
         let mut path = format!(
             "{}/{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}",
             group_path(kind.as_str()),
@@ -173,19 +173,19 @@ fn escaped(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use endpointd_model::{Target, Uid};
+    use endpointd_model::{DeleteTarget, Uid};
 
     use super::*;
 
     #[test]
     fn writes_go_where_their_object_lives() {
-        let target = Target {
-            resource: Resource::Slices,
+        let target = DeleteTarget {
+            resource: PublishedResource::Slices,
             key: Key::new("shop", "web-1"),
             uid: Uid::from("u"),
             resource_version: "7".into(),
         };
-        let ask = Ask::of_write(&Write::Delete(target), Encoding::Json);
+        let ask = ApiRequest::of_write(&Write::Delete(target), Encoding::Json);
         assert_eq!(ask.path, "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/web-1");
         assert_eq!(ask.words(), "delete endpointslices shop/web-1");
         let body = String::from_utf8(ask.body.unwrap().bytes.to_vec()).unwrap();
@@ -194,17 +194,17 @@ mod tests {
 
     #[test]
     fn the_first_picture_never_asks_for_any_old_version() {
-        let path = Ask::of_watch(Kind::Pods, Start::Everything, 300).path;
+        let path = ApiRequest::of_watch(WatchedResource::Pods, Start::Everything, 300).path;
         assert!(path.contains("sendInitialEvents=true&resourceVersionMatch=NotOlderThan"));
         assert!(!path.contains("resourceVersion="), "{path}");
-        let page = Ask::of_page(Kind::Slices, Some("a/b=="), 500).path;
+        let page = ApiRequest::of_page(WatchedResource::Slices, Some("a/b=="), 500).path;
         assert_eq!(page, "/apis/discovery.k8s.io/v1/endpointslices?limit=500&continue=a%2Fb%3D%3D");
     }
 
     #[test]
     fn nodes_have_no_namespace() {
-        assert_eq!(Ask::of_lookup(&Lookup::Node("a".into())).path, "/api/v1/nodes/a");
-        let lookup = Lookup::Object(Resource::Endpoints, Key::new("shop", "web"));
-        assert_eq!(Ask::of_lookup(&lookup).path, "/api/v1/namespaces/shop/endpoints/web");
+        assert_eq!(ApiRequest::of_lookup(&LiveRead::Node("a".into())).path, "/api/v1/nodes/a");
+        let read = LiveRead::Object(PublishedResource::Endpoints, Key::new("shop", "web"));
+        assert_eq!(ApiRequest::of_lookup(&read).path, "/api/v1/namespaces/shop/endpoints/web");
     }
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 /// Tokens come at a steady rate; one that is taken before it has come must be waited for.
 #[derive(Clone, Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct TokenBucket {
     per_token: Duration,
     n_tokens_max: u32,
     /// When the bucket would be empty had nothing been taken since; earlier means more tokens.
     spent_until: Instant,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket. A rate of nothing or less counts as the least there is.
     pub(crate) fn full(per_sec: f32, n_tokens_max: u32, now: Instant) -> Self {
         let per_sec = if per_sec > PER_SEC_MIN { per_sec } else { PER_SEC_MIN };
@@ -47,11 +47,11 @@ const PER_SEC_MIN: f32 = 0.001;
 
 /// A bucket that many share.
 #[derive(Debug)]
-pub(crate) struct Budget(Mutex<Bucket>);
+pub(crate) struct RateLimiter(Mutex<TokenBucket>);
 
-impl Budget {
+impl RateLimiter {
     pub(crate) fn new(per_sec: f32, burst: u32) -> Self {
-        Self(Mutex::new(Bucket::full(per_sec, burst, Instant::now())))
+        Self(Mutex::new(TokenBucket::full(per_sec, burst, Instant::now())))
     }
 
     pub(crate) async fn spend(&self) {
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_burst_goes_at_once_and_then_the_rate_counts() {
         let start = Instant::now() + Duration::from_secs(3600);
-        let mut bucket = Bucket::full(10.0, 3, start);
+        let mut bucket = TokenBucket::full(10.0, 3, start);
         let waits: Vec<u128> = (0..5).map(|_| bucket.take(start).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 100, 200]);
     }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn tokens_come_back_but_never_more_than_fit() {
         let start = Instant::now() + Duration::from_secs(3600);
-        let mut bucket = Bucket::full(1.0, 2, start);
+        let mut bucket = TokenBucket::full(1.0, 2, start);
         assert!(bucket.try_take(start) && bucket.try_take(start) && !bucket.try_take(start));
         assert!(bucket.try_take(start + Duration::from_secs(1)));
         let later = start + Duration::from_secs(1000);
@@ -91,7 +91,7 @@ mod tests {
     fn a_senseless_rate_does_not_panic() {
         let now = Instant::now() + Duration::from_secs(3600);
         for rate in [0.0, -1.0, f32::NAN, f32::INFINITY] {
-            assert!(Bucket::full(rate, 0, now).try_take(now), "{rate}");
+            assert!(TokenBucket::full(rate, 0, now).try_take(now), "{rate}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! lease renews it, and others take it only after they have not seen it change for its whole
 //! duration, by their own monotonic clock. Wall clocks are written down and never believed.
 //!
-//! [`Election`] decides and does nothing; [`Candidate`] does what it says.
+//! [`Election`] decides and does nothing; [`LeaderElector`] does what it says.
 
 mod candidate;
 mod lease;
@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use endpointd_model::Key;
 
-pub use candidate::{Candidate, Term};
-pub use lease::{Lease, LeaseRefusal, Record};
-pub use machine::{Election, Step};
+pub use candidate::{LeaderElector, LeaderGuard};
+pub use lease::{LeaderElectionRecord, Lease, LeaseWriteError};
+pub use machine::{Action, Election};
 
 /// As `--leader-elect-*` of kube-controller-manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct ElectionOptions {
 
 /// Where we stand. `Lost` is final: start again as someone new.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LeadershipState {
     Standby { holder: Option<String> },
     Leading,
     Lost,
@@ -42,7 +42,7 @@ pub enum Standing {
 
 /// Times that would let two lead at once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadElection {
+pub enum InvalidElectionConfig {
     #[error("the lease must last a second at least: `--leader-elect-lease-duration`")]
     NoDuration,
     #[error(
@@ -66,21 +66,21 @@ const JITTER_MAX: f32 = 1.2;
 
 impl ElectionOptions {
     /// Upstream: `NewLeaderElector` in client-go.
-    pub fn check(&self) -> Result<(), BadElection> {
+    pub fn check(&self) -> Result<(), InvalidElectionConfig> {
         if self.identity.is_empty() {
-            return Err(BadElection::NoIdentity);
+            return Err(InvalidElectionConfig::NoIdentity);
         }
         if self.retry_period.is_zero() {
-            return Err(BadElection::NoPeriod);
+            return Err(InvalidElectionConfig::NoPeriod);
         }
         if self.whole_lease_duration().is_zero() {
-            return Err(BadElection::NoDuration);
+            return Err(InvalidElectionConfig::NoDuration);
         }
         if self.whole_lease_duration() <= self.renew_deadline {
-            return Err(BadElection::DeadlineTooLate);
+            return Err(InvalidElectionConfig::DeadlineTooLate);
         }
         if self.renew_deadline <= self.retry_period.mul_f32(JITTER_MAX) {
-            return Err(BadElection::TriesTooRare);
+            return Err(InvalidElectionConfig::TriesTooRare);
         }
         Ok(())
     }

@@ -13,26 +13,33 @@ mod watched;
 use std::time::Duration;
 
 use endpointd_model::{EndpointSlice, Endpoints, Service};
-use endpointd_model::{Failure, FailureKind, Kind, News, Node, Pod, Sight, Text, Version};
+use endpointd_model::{
+    Failure, FailureKind, Node, ObjectEvent, Pod, ResourceVersion, SharedStr, WatchSignal,
+    WatchedResource,
+};
 use endpointd_wire::{Bookmark, Malformed, Status};
 use tokio::sync::mpsc;
 
 use crate::answer::failure;
-use crate::ask::{Ask, Start};
+use crate::ask::{ApiRequest, Start};
 use crate::client::Client;
-use crate::transport::Answer;
-use pause::Pause;
+use crate::transport::ApiResponse;
+use pause::Backoff;
 use watched::Watched;
 
 /// A watch that lived this long was worth having: it is opened again without delay.
-const WORTHWHILE: Duration = Duration::from_secs(5);
+const HEALTHY_WATCH_MIN: Duration = Duration::from_secs(5);
 /// So many that did not are an outage, even if the server answers each time.
-const SHORT_LIVES_MAX: u32 = 4;
+const SHORT_WATCHES_MAX: u32 = 4;
 /// No refusal says more than this.
 const REFUSAL_BYTES_MAX: usize = 1 << 20;
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run(client: Client, kind: Kind, sender: mpsc::Sender<(Kind, News)>) {
+pub(crate) async fn run(
+    client: Client,
+    kind: WatchedResource,
+    sender: mpsc::Sender<(WatchedResource, WatchSignal)>,
+) {
     let receiver = sender.clone();
     tokio::select! {
         () = receiver.closed() => {}
@@ -40,41 +47,45 @@ pub(crate) async fn run(client: Client, kind: Kind, sender: mpsc::Sender<(Kind, 
     }
 }
 
-async fn run_kind(client: Client, kind: Kind, sender: mpsc::Sender<(Kind, News)>) {
+async fn run_kind(
+    client: Client,
+    kind: WatchedResource,
+    sender: mpsc::Sender<(WatchedResource, WatchSignal)>,
+) {
     match kind {
-        Kind::Services => Feed::new(client, sender).run::<Service>().await,
-        Kind::Pods => Feed::new(client, sender).run::<Pod>().await,
-        Kind::Nodes => Feed::new(client, sender).run::<Node>().await,
-        Kind::Endpoints => Feed::new(client, sender).run::<Endpoints>().await,
-        Kind::Slices => Feed::new(client, sender).run::<EndpointSlice>().await,
+        WatchedResource::Services => Watcher::new(client, sender).run::<Service>().await,
+        WatchedResource::Pods => Watcher::new(client, sender).run::<Pod>().await,
+        WatchedResource::Nodes => Watcher::new(client, sender).run::<Node>().await,
+        WatchedResource::Endpoints => Watcher::new(client, sender).run::<Endpoints>().await,
+        WatchedResource::Slices => Watcher::new(client, sender).run::<EndpointSlice>().await,
     }
 }
 
-struct Feed {
+struct Watcher {
     client: Client,
-    sender: mpsc::Sender<(Kind, News)>,
+    sender: mpsc::Sender<(WatchedResource, WatchSignal)>,
     /// Where a watch goes on; without it a picture must be taken.
-    position: Option<Text>,
+    position: Option<SharedStr>,
     /// What was last told of trouble that has not passed.
     trouble: Option<FailureKind>,
     /// The last watch was given up because nothing came.
     was_silent: bool,
-    pause: Pause,
+    pause: Backoff,
 }
 
 /// How one connection ended.
-enum Ended {
+enum WatchEnd {
     /// By the server, or by a cut, after so long.
-    Over { lived: Duration, reason: String },
+    Closed { lived: Duration, reason: String },
     /// What the watch would go on from is no longer kept (410): a picture must be taken.
-    Outdated { reason: String },
+    Expired { reason: String },
     /// All pages are told; the watch can begin.
-    Listed,
+    ListDone,
     /// The server does not stream pictures.
-    NotStreamed { reason: String },
+    StreamingUnsupported { reason: String },
     /// Nothing came, not even a bookmark. It may be dead, or its kind at rest: some servers send
     /// no bookmarks then. Opening it anew tells which.
-    Silent { reason: String },
+    Idle { reason: String },
     /// It did not even begin, or it failed.
     Failed { failure: Failure, after: Duration },
 }
@@ -82,9 +93,9 @@ enum Ended {
 /// Nobody listens any more.
 struct ReceiverGone;
 
-impl Feed {
-    fn new(client: Client, sender: mpsc::Sender<(Kind, News)>) -> Self {
-        let pause = Pause::default();
+impl Watcher {
+    fn new(client: Client, sender: mpsc::Sender<(WatchedResource, WatchSignal)>) -> Self {
+        let pause = Backoff::default();
         Self { client, sender, position: None, trouble: None, was_silent: false, pause }
     }
 
@@ -96,7 +107,7 @@ impl Feed {
         }
     }
 
-    async fn connect<T: Watched>(&mut self) -> Result<Ended, ReceiverGone> {
+    async fn connect<T: Watched>(&mut self) -> Result<WatchEnd, ReceiverGone> {
         match self.position.clone() {
             Some(version) => self.follow::<T>(Start::After(&version)).await,
             None if self.client.streams_lists() => self.follow::<T>(Start::Everything).await,
@@ -105,46 +116,46 @@ impl Feed {
     }
 
     /// What to tell, and how long to wait before the next connection.
-    async fn react<T: Watched>(&mut self, ended: Ended) -> Result<Duration, ReceiverGone> {
+    async fn react<T: Watched>(&mut self, ended: WatchEnd) -> Result<Duration, ReceiverGone> {
         let kind = T::WATCHED.as_str();
         match ended {
-            Ended::Listed => Ok(Duration::ZERO),
-            Ended::Over { lived, reason } => {
+            WatchEnd::ListDone => Ok(Duration::ZERO),
+            WatchEnd::Closed { lived, reason } => {
                 tracing::debug!(kind, ?lived, reason, "the watch is over");
-                if lived >= WORTHWHILE {
+                if lived >= HEALTHY_WATCH_MIN {
                     self.pause.reset();
                     return Ok(self.pause.jitter());
                 }
-                if self.pause.n_failures() >= SHORT_LIVES_MAX {
+                if self.pause.n_failures() >= SHORT_WATCHES_MAX {
                     let message = format!("watch {kind}: ends as soon as it begins: {reason}");
                     let kind = FailureKind::Unreachable;
                     self.lose::<T>(Failure { kind, message: message.into() }).await?;
                 }
                 Ok(self.pause.next())
             }
-            Ended::Outdated { reason } => {
+            WatchEnd::Expired { reason } => {
                 tracing::info!(kind, reason, "the watch cannot go on: taking a new picture");
                 self.position = None;
                 Ok(self.pause.next())
             }
-            Ended::NotStreamed { reason } => {
+            WatchEnd::StreamingUnsupported { reason } => {
                 tracing::info!(kind, reason, "the server does not stream lists: asking for pages");
-                self.client.only_pages();
+                self.client.disable_streaming_lists();
                 Ok(Duration::ZERO)
             }
-            Ended::Silent { reason } => {
+            WatchEnd::Idle { reason } => {
                 tracing::debug!(kind, reason, "the watch is opened anew");
                 self.was_silent = true;
                 Ok(self.pause.jitter())
             }
-            Ended::Failed { failure, after } => {
+            WatchEnd::Failed { failure, after } => {
                 self.lose::<T>(failure).await?;
                 Ok(self.pause.next().max(after))
             }
         }
     }
 
-    async fn tell<T: Watched>(&self, news: News) -> Result<(), ReceiverGone> {
+    async fn tell<T: Watched>(&self, news: WatchSignal) -> Result<(), ReceiverGone> {
         self.sender.send((T::WATCHED, news)).await.map_err(|_| ReceiverGone)
     }
 
@@ -154,7 +165,7 @@ impl Feed {
             return Ok(());
         }
         tracing::warn!(kind = T::WATCHED.as_str(), reason = %failure, "watch lost");
-        self.tell::<T>(News::Lost(failure.message)).await
+        self.tell::<T>(WatchSignal::Disconnected(failure.message)).await
     }
 
     /// The head of the answer is there: what comes is a picture, or goes on from where we were.
@@ -162,35 +173,35 @@ impl Feed {
         let had_trouble = self.trouble.take().is_some();
         let was_silent = std::mem::take(&mut self.was_silent);
         match start {
-            Start::Everything => self.tell::<T>(News::Listing).await,
+            Start::Everything => self.tell::<T>(WatchSignal::InitStarted).await,
             Start::After(version) if had_trouble => {
                 tracing::info!(kind = T::WATCHED.as_str(), version, "watch resumed");
-                self.tell::<T>(News::Resumed).await
+                self.tell::<T>(WatchSignal::Reconnected).await
             }
             // That it could be opened is a sign of life.
-            Start::After(_) if was_silent => self.tell::<T>(News::Resumed).await,
+            Start::After(_) if was_silent => self.tell::<T>(WatchSignal::Reconnected).await,
             Start::After(_) => Ok(()),
         }
     }
 
-    async fn complete<T: Watched>(&mut self, version: Text) -> Result<(), ReceiverGone> {
+    async fn complete<T: Watched>(&mut self, version: SharedStr) -> Result<(), ReceiverGone> {
         tracing::info!(kind = T::WATCHED.as_str(), version = &*version, "picture complete");
-        let listed = News::Listed(Version::of(&version));
+        let listed = WatchSignal::InitDone(ResourceVersion::of(&version));
         self.position = Some(version);
         self.tell::<T>(listed).await
     }
 
-    async fn see<T: Watched>(&mut self, sight: Sight<T>) -> Result<(), ReceiverGone> {
+    async fn see<T: Watched>(&mut self, sight: ObjectEvent<T>) -> Result<(), ReceiverGone> {
         // During a picture objects come in any order: only its end is a position.
         if let Some(position) = &mut self.position {
             let version = sight.object().version();
             position.clone_from(version);
         }
-        self.tell::<T>(News::Seen(Box::new(T::change(sight)))).await
+        self.tell::<T>(WatchSignal::Event(Box::new(T::change(sight)))).await
     }
 
     async fn pass<T: Watched>(&mut self, bookmark: Bookmark) -> Result<(), ReceiverGone> {
-        let passed = News::Passed(Version::of(&bookmark.resource_version));
+        let passed = WatchSignal::Bookmark(ResourceVersion::of(&bookmark.resource_version));
         self.position = Some(bookmark.resource_version);
         self.tell::<T>(passed).await
     }
@@ -202,22 +213,22 @@ impl Feed {
             return Ok(());
         }
         let key = endpointd_model::Key::new(&*identity.namespace, &*identity.name);
-        self.tell::<T>(News::Unreadable { key, reason: malformed.to_string().into() }).await
+        self.tell::<T>(WatchSignal::DecodeError { key, reason: malformed.to_string().into() }).await
     }
 }
 
 /// What a refusal means for a list or a watch.
-fn refused(ask: &Ask, start: Start<'_>, answer: &Answer) -> Ended {
+fn refused(ask: &ApiRequest, start: Start<'_>, answer: &ApiResponse) -> WatchEnd {
     let status = answer.status();
     if is_outdated(answer.code, &status) {
-        return Ended::Outdated { reason: answer.message() };
+        return WatchEnd::Expired { reason: answer.message() };
     }
     if start == Start::Everything && ask.verb == "watch" && matches!(answer.code, 400 | 405 | 422) {
-        return Ended::NotStreamed { reason: answer.message() };
+        return WatchEnd::StreamingUnsupported { reason: answer.message() };
     }
     let header = answer.retry_after.as_deref().and_then(|text| text.trim().parse().ok());
     let after = Duration::from_secs(header.unwrap_or(0)).min(pause::PAUSE_MAX);
-    Ended::Failed { failure: failure(ask, answer), after }
+    WatchEnd::Failed { failure: failure(ask, answer), after }
 }
 
 /// The position is too old, or newer than anything this server knows (it was restored).
@@ -225,8 +236,8 @@ fn is_outdated(code: u16, status: &Status) -> bool {
     code == 410 || status.code == 410 || status.has_cause("ResourceVersionTooLarge")
 }
 
-fn unreadable(ask: &Ask, reason: &str) -> Ended {
+fn unreadable(ask: &ApiRequest, reason: &str) -> WatchEnd {
     let message = format!("{}: the answer cannot be read: {reason}", ask.words()).into();
     let failure = Failure { kind: FailureKind::Unreadable, message };
-    Ended::Failed { failure, after: Duration::ZERO }
+    WatchEnd::Failed { failure, after: Duration::ZERO }
 }

@@ -27,6 +27,6 @@ pub mod recorder;
 
 pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
-pub use known::UnderWay;
-pub use moment::Moment;
+pub use known::InFlightWrite;
+pub use moment::Now;
 pub use stats::{RequestCount, RequestKind, RequestStats};

@@ -2,7 +2,7 @@
 //! same object, many similar ones are combined, and a subject that never stops is cut short.
 //!
 //! [`Correlator`](correlator::Correlator) decides; a background task writes. Recording never waits
-//! and never fails: when too much is waiting, notices are dropped and counted.
+//! and never fails: when too much is waiting, event_records are dropped and counted.
 
 mod correlator;
 mod event;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use endpointd_model::{Controller, Key, Notice, Uid};
+use endpointd_model::{Controller, EventRecord, Key, Uid};
 use tokio::sync::mpsc;
 
-use crate::budget::Budget;
+use crate::budget::RateLimiter;
 use crate::client::Client;
-use crate::moment::Moment;
+use crate::moment::Now;
 use correlator::Correlator;
 use event::{Event, Written};
 
@@ -29,19 +29,19 @@ const BURST: u32 = 50;
 const TRIES_MAX: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(2);
 
-/// What a notice is about, and who says it.
+/// What a record is about, and who says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Remark {
+struct EventRequest {
     controller: Controller,
     key: Key,
     uid: Uid,
-    notice: Notice,
+    record: EventRecord,
 }
 
 /// Clones record to the same place; the task ends with the last of them.
 #[derive(Clone)]
 pub struct Recorder {
-    sender: mpsc::Sender<Remark>,
+    sender: mpsc::Sender<EventRequest>,
     counts: Arc<Counts>,
 }
 
@@ -61,8 +61,8 @@ impl Recorder {
         Self { sender, counts }
     }
 
-    pub fn record(&self, controller: Controller, key: Key, uid: Uid, notice: Notice) {
-        if self.sender.try_send(Remark { controller, key, uid, notice }).is_err() {
+    pub fn record(&self, controller: Controller, key: Key, uid: Uid, record: EventRecord) {
+        if self.sender.try_send(EventRequest { controller, key, uid, record }).is_err() {
             self.counts.n_dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -82,11 +82,15 @@ impl Recorder {
     }
 }
 
-async fn write_all(client: Client, mut receiver: mpsc::Receiver<Remark>, counts: Arc<Counts>) {
+async fn write_all(
+    client: Client,
+    mut receiver: mpsc::Receiver<EventRequest>,
+    counts: Arc<Counts>,
+) {
     let mut correlator = Correlator::default();
-    let budget = Budget::new(PER_SEC, BURST);
+    let budget = RateLimiter::new(PER_SEC, BURST);
     while let Some(remark) = receiver.recv().await {
-        let Some(event) = correlator.correlate(remark, Moment::now()) else { continue };
+        let Some(event) = correlator.correlate(remark, Now::now()) else { continue };
         let count =
             if write(&client, &budget, event).await { &counts.n_written } else { &counts.n_failed };
         count.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +98,7 @@ async fn write_all(client: Client, mut receiver: mpsc::Receiver<Remark>, counts:
 }
 
 /// Whether it was written. Upstream: `recordToSink` in client-go's tools/record.
-async fn write(client: &Client, budget: &Budget, mut event: Event) -> bool {
+async fn write(client: &Client, budget: &RateLimiter, mut event: Event) -> bool {
     for n_try in 1..=TRIES_MAX {
         budget.spend().await;
         match event.write(client).await {

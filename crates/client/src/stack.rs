@@ -30,10 +30,10 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const IDLE_MAX: Duration = Duration::from_secs(50);
 
 /// Clones share connections.
-pub(crate) type Stack = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
+pub(crate) type HttpService = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
 
 /// Runs credential plugins, which may take a while: not for an async thread.
-pub(crate) fn build(config: Config) -> Result<Stack, ConnectError> {
+pub(crate) fn build(config: Config) -> Result<HttpService, ConnectError> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -62,7 +62,7 @@ pub(crate) fn build(config: Config) -> Result<Stack, ConnectError> {
     }
 }
 
-fn assemble<C>(config: Config, connector: C) -> Result<Stack, kube::Error>
+fn assemble<C>(config: Config, connector: C) -> Result<HttpService, kube::Error>
 where
     C: Connect + Clone + Send + Sync + 'static,
 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::ask::Ask;
+use crate::ask::ApiRequest;
 
 /// Requests that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +41,7 @@ impl RequestStats {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn count(&self, ask: &Ask, code: Option<u16>, waited: Duration) {
+    pub(crate) fn count(&self, ask: &ApiRequest, code: Option<u16>, waited: Duration) {
         let sent_bytes = ask.body.as_ref().map_or(0, |body| body.bytes.len() as u64);
         self.with(ask, code, |count| {
             count.n_requests += 1;
@@ -50,12 +50,12 @@ impl RequestStats {
         });
     }
 
-    pub(crate) fn received(&self, ask: &Ask, code: u16, n_bytes: usize) {
+    pub(crate) fn received(&self, ask: &ApiRequest, code: u16, n_bytes: usize) {
         self.with(ask, Some(code), |count| count.received_bytes += n_bytes as u64);
     }
 
-    fn with(&self, ask: &Ask, code: Option<u16>, change: impl FnOnce(&mut RequestCount)) {
-        let Ask { verb, resource, method, .. } = ask;
+    fn with(&self, ask: &ApiRequest, code: Option<u16>, change: impl FnOnce(&mut RequestCount)) {
+        let ApiRequest { verb, resource, method, .. } = ask;
         let kind = RequestKind { verb, resource, method: method_name(method), code };
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         change(counts.entry(kind).or_default());

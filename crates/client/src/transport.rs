@@ -15,10 +15,10 @@ use kube::client::Body;
 use tokio::sync::Mutex;
 use tower::ServiceExt;
 
-use crate::ask::Ask;
+use crate::ask::ApiRequest;
 use crate::config;
 use crate::connect::{ConnectError, ConnectOptions};
-use crate::stack::{self, Stack, is_about_credentials, is_unsent};
+use crate::stack::{self, HttpService, is_about_credentials, is_unsent};
 use crate::stats::RequestStats;
 
 /// Credentials that were refused are read again at most this often.
@@ -28,7 +28,7 @@ const RENEWAL_MAX: Duration = Duration::from_secs(20);
 
 /// A complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) code: u16,
     /// `None` when it is neither JSON nor protobuf.
     pub(crate) encoding: Option<Encoding>,
@@ -38,7 +38,7 @@ pub(crate) struct Answer {
 
 /// There is no answer, or not all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Silence {
+pub(crate) struct TransportError {
     /// Whether the server may have seen the request, and done it.
     pub(crate) may_have_arrived: bool,
     pub(crate) failure: Failure,
@@ -46,15 +46,15 @@ pub(crate) struct Silence {
 
 pub(crate) struct Transport {
     options: ConnectOptions,
-    line: Mutex<Line>,
+    line: Mutex<Session>,
     pub(crate) stats: Arc<RequestStats>,
     pub(crate) url: String,
 }
 
 /// The connections that belong to one set of credentials.
 #[derive(Clone)]
-struct Line {
-    stack: Stack,
+struct Session {
+    stack: HttpService,
     /// How often credentials have been read.
     generation: u64,
     renewed: Instant,
@@ -63,17 +63,17 @@ struct Line {
 impl Transport {
     pub(crate) async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
         let (stack, url) = prepare(&options).await?;
-        let line = Mutex::new(Line { stack, generation: 0, renewed: Instant::now() });
+        let line = Mutex::new(Session { stack, generation: 0, renewed: Instant::now() });
         Ok(Self { options, line, stats: Arc::default(), url })
     }
 
     /// Asks and reads all of the answer, up to a number of bytes.
     pub(crate) async fn ask(
         &self,
-        ask: &Ask,
+        ask: &ApiRequest,
         timeout: Duration,
         n_bytes_max: usize,
-    ) -> Result<Answer, Silence> {
+    ) -> Result<ApiResponse, TransportError> {
         let started = Instant::now();
         let response = self.open(ask, timeout).await?;
         let left = timeout.saturating_sub(started.elapsed());
@@ -83,9 +83,9 @@ impl Transport {
     /// Asks and gives back the head of the answer, as soon as it is there.
     pub(crate) async fn open(
         &self,
-        ask: &Ask,
+        ask: &ApiRequest,
         timeout: Duration,
-    ) -> Result<Response<Incoming>, Silence> {
+    ) -> Result<Response<Incoming>, TransportError> {
         let line = self.line.lock().await.clone();
         let response = self.open_on(line.stack, ask, timeout).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
@@ -100,10 +100,10 @@ impl Transport {
 
     async fn open_on(
         &self,
-        stack: Stack,
-        ask: &Ask,
+        stack: HttpService,
+        ask: &ApiRequest,
         timeout: Duration,
-    ) -> Result<Response<Incoming>, Silence> {
+    ) -> Result<Response<Incoming>, TransportError> {
         let started = Instant::now();
         let sent = tokio::time::timeout(timeout, stack.oneshot(request_of(ask))).await;
         let waited = started.elapsed();
@@ -125,11 +125,11 @@ impl Transport {
 
     pub(crate) async fn read(
         &self,
-        ask: &Ask,
+        ask: &ApiRequest,
         response: Response<Incoming>,
         timeout: Duration,
         n_bytes_max: usize,
-    ) -> Result<Answer, Silence> {
+    ) -> Result<ApiResponse, TransportError> {
         let code = response.status().as_u16();
         let encoding = encoding_of(&response);
         let retry_after = response.headers().get(RETRY_AFTER);
@@ -144,11 +144,11 @@ impl Transport {
             Err(_) => return Err(no_answer(ask, "the answer did not end in time")),
         };
         self.stats.received(ask, code, body.len());
-        Ok(Answer { code, encoding, retry_after, body })
+        Ok(ApiResponse { code, encoding, retry_after, body })
     }
 
     /// Reads the credentials again, unless someone else has just done so.
-    async fn renew(&self, refused: u64) -> Option<Stack> {
+    async fn renew(&self, refused: u64) -> Option<HttpService> {
         let mut line = self.line.lock().await;
         if line.generation > refused {
             return Some(line.stack.clone());
@@ -176,7 +176,7 @@ impl Transport {
     }
 }
 
-async fn prepare(options: &ConnectOptions) -> Result<(Stack, String), ConnectError> {
+async fn prepare(options: &ConnectOptions) -> Result<(HttpService, String), ConnectError> {
     let config = config::load(options).await?;
     let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
     let built = tokio::task::spawn_blocking(move || stack::build(config)).await;
@@ -184,7 +184,7 @@ async fn prepare(options: &ConnectOptions) -> Result<(Stack, String), ConnectErr
     Ok((built?, url))
 }
 
-fn request_of(ask: &Ask) -> Request<Body> {
+fn request_of(ask: &ApiRequest) -> Request<Body> {
     let mut request = Request::builder()
         .method(ask.method.clone())
         .uri(&ask.path)
@@ -203,23 +203,23 @@ pub(crate) fn encoding_of<B>(response: &Response<B>) -> Option<Encoding> {
     Encoding::of_media_type(media_type)
 }
 
-fn silence(ask: &Ask, error: &(dyn Error + 'static)) -> Silence {
+fn silence(ask: &ApiRequest, error: &(dyn Error + 'static)) -> TransportError {
     let message = format!("{}: {}", ask.words(), config::chain(error)).into();
     if is_about_credentials(error) {
         let failure = Failure { kind: FailureKind::Unauthorized, message };
-        return Silence { may_have_arrived: false, failure };
+        return TransportError { may_have_arrived: false, failure };
     }
     let failure = Failure { kind: FailureKind::Unreachable, message };
-    Silence { may_have_arrived: !is_unsent(error), failure }
+    TransportError { may_have_arrived: !is_unsent(error), failure }
 }
 
-fn no_answer(ask: &Ask, reason: &str) -> Silence {
+fn no_answer(ask: &ApiRequest, reason: &str) -> TransportError {
     let message = format!("{}: {reason}", ask.words()).into();
     let failure = Failure { kind: FailureKind::Unreachable, message };
-    Silence { may_have_arrived: true, failure }
+    TransportError { may_have_arrived: true, failure }
 }
 
-impl Answer {
+impl ApiResponse {
     /// What the server says about a refusal; empty when it says nothing we can read.
     pub(crate) fn status(&self) -> Status {
         let encoding = self.encoding.unwrap_or(Encoding::Json);

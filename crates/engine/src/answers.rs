@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use endpointd_model::{
-    Controller, Failure, FailureKind, Found, Key, Kind, Lookup, Notice, NoticeReason, Outcome,
-    Regarding, Resource, Text, Uid, Version,
+    Controller, EventReason, EventRecord, Failure, FailureKind, InvolvedKind, Key, LiveRead,
+    LiveReadResult, PublishedResource, ResourceVersion, SharedStr, Uid, WatchedResource,
+    WriteResult,
 };
 use endpointd_mutants::{Mutant, is_on};
 
@@ -13,7 +14,7 @@ use crate::engine::{Engine, LIVE_RETRY};
 use crate::flights::{Echo, Errand, Findings, Flight, Glimpse, Owner, Verb, WriteErrand};
 use crate::queue::Priority;
 use crate::rest::Rest;
-use crate::{Effect, Moment, SyncEnd, Ticket, backoff};
+use crate::{Effect, MonotonicTime, RequestId, SyncResult, backoff};
 
 /// How long until a node that could not be read is looked for again.
 const NODE_RETRY: Duration = Duration::from_secs(5);
@@ -25,62 +26,64 @@ const OUTAGE_MIN: u32 = 3;
 const COMEBACK: Duration = Duration::from_secs(1);
 
 impl Engine {
-    pub(crate) fn settle_write(&mut self, ticket: Ticket, outcome: Outcome, now: Moment) {
-        let Some(Errand::Write(errand)) = self.flights.close(ticket) else { return };
+    pub(crate) fn settle_write(&mut self, id: RequestId, outcome: WriteResult, now: MonotonicTime) {
+        let Some(Errand::Write(errand)) = self.flights.close(id) else { return };
         let mut marks = Marks::default();
         let picture = self.picture(errand.resource);
-        let is_confirmed = matches!(&outcome, Outcome::Stored(_) | Outcome::Deleted);
+        let is_confirmed = matches!(&outcome, WriteResult::Stored(_) | WriteResult::Deleted);
         self.note_contest(&errand, &outcome);
         match outcome {
-            Outcome::Stored(object) => {
+            WriteResult::Stored(object) => {
                 if !self.is_gone_since(&object) && !is_on(Mutant::ForgetOwnWrite) {
                     self.cache.put_object(*object, Origin::Answer, picture, &mut marks);
                 }
                 self.end_outage(now);
             }
-            Outcome::Deleted => {
+            WriteResult::Deleted => {
                 self.bury(&errand, &mut marks);
                 self.end_outage(now);
             }
-            Outcome::Behind(_) => self.look_later(&errand),
-            Outcome::Unknown(_) if is_on(Mutant::UnknownIsDone) => {}
-            Outcome::Unknown(failure) => {
+            WriteResult::Conflict(_) => self.look_later(&errand),
+            WriteResult::NoResponse(_) if is_on(Mutant::UnknownIsDone) => {}
+            WriteResult::NoResponse(failure) => {
                 self.begin_outage(failure.kind, now);
                 self.look_later(&errand);
             }
-            Outcome::Pointless(_) => self.findings(&errand.owner, |one| one.is_pointless = true),
-            Outcome::Throttled { after_secs } => {
+            WriteResult::NamespaceTerminating(_) => {
+                self.findings(&errand.owner, |one| one.is_pointless = true)
+            }
+            WriteResult::Throttled { after_secs } => {
                 let until = now + Duration::from_secs(after_secs.into()).max(THROTTLE_MIN);
                 if !is_on(Mutant::IgnoreThrottle) {
                     self.paused_until = self.paused_until.max(until);
                 }
                 self.findings(&errand.owner, |one| one.is_throttled = true);
             }
-            Outcome::Failed(failure) => {
+            WriteResult::Failed(failure) => {
                 self.begin_outage(failure.kind, now);
                 self.tell_failure(&errand, &failure);
                 self.findings(&errand.owner, |one| _ = one.failure.get_or_insert(failure));
             }
-            Outcome::Unsent => self.findings(&errand.owner, |one| one.is_unsent = true),
+            WriteResult::NotLeader => self.findings(&errand.owner, |one| one.is_unsent = true),
         }
         if !is_confirmed && let Some(flight) = self.flights.get_mut(&errand.owner) {
-            flight.later.retain(|held| !held.after.contains(&ticket));
+            flight.later.retain(|held| !held.after.contains(&id));
         }
         self.mark(marks, now);
         self.go_on(&errand.owner, now);
     }
 
-    pub(crate) fn settle_look(&mut self, ticket: Ticket, found: Found, now: Moment) {
-        match self.flights.close(ticket) {
+    pub(crate) fn settle_look(&mut self, id: RequestId, found: LiveReadResult, now: MonotonicTime) {
+        match self.flights.close(id) {
             Some(Errand::LookForNode(name)) => {
                 // Otherwise the node was seen since, and what was read before counts no more.
-                if self.sought_nodes.get(&name) == Some(&ticket) {
+                if self.sought_nodes.get(&name) == Some(&id) {
                     self.settle_node(name, found, now);
                 }
             }
-            Some(Errand::Look { lookup, owner, glimpse }) => {
-                if !self.is_overtaken(&lookup, &found, &glimpse) {
-                    self.settle_lookup(&owner, lookup, found, now);
+            Some(Errand::Look { read, owner, glimpse }) => {
+                if !self.is_overtaken(&read, &found, &glimpse) {
+                    self.settle_lookup(&owner, read, found, now);
                 }
                 self.go_on(&owner, now);
             }
@@ -90,7 +93,7 @@ impl Engine {
 
     /// The next step of a flight, if nothing is out any more: the deletes, then the reads, then
     /// the end.
-    pub(crate) fn go_on(&mut self, owner: &Owner, now: Moment) {
+    pub(crate) fn go_on(&mut self, owner: &Owner, now: MonotonicTime) {
         let Some(flight) = self.flights.get_mut(owner) else { return };
         if flight.n_pending > 0 {
             return;
@@ -105,10 +108,10 @@ impl Engine {
         let looks = std::mem::take(&mut flight.looks);
         if !looks.is_empty() {
             flight.unanswered.extend(looks.iter().cloned());
-            for lookup in looks {
-                let glimpse = self.glimpse(&lookup);
-                let ticket = self.flights.look(owner, lookup.clone(), glimpse);
-                self.effects.push_back(Effect::Look { ticket, lookup });
+            for read in looks {
+                let glimpse = self.glimpse(&read);
+                let id = self.flights.look(owner, read.clone(), glimpse);
+                self.effects.push_back(Effect::LiveRead { id, read });
             }
             return;
         }
@@ -118,7 +121,7 @@ impl Engine {
     }
 
     /// The sync is over: remember how it ended, and when to come back.
-    fn land(&mut self, owner: &Owner, flight: Flight, now: Moment) {
+    fn land(&mut self, owner: &Owner, flight: Flight, now: MonotonicTime) {
         let Flight { findings, priority, planned, synced, unanswered, .. } = flight;
         let is_contested = findings.is_contested;
         let end = findings.end();
@@ -130,7 +133,7 @@ impl Engine {
         if !is_leading {
             // Whoever leads next visits every key, and rests on nothing that was read before.
             lane.keys.remove(&owner.1);
-            return self.tell_synced(synced, SyncEnd::Abandoned, planned, now);
+            return self.tell_synced(synced, SyncResult::LeadershipLost, planned, now);
         }
         let batch_period = lane.settings.batch_period;
         let state = lane.keys.of(&owner.1);
@@ -140,11 +143,11 @@ impl Engine {
         }
         let rest = state.rest;
         let due = match &end {
-            SyncEnd::Failed(failure) => {
+            SyncResult::Failed(failure) => {
                 let trouble = lane.keys.trouble_with(&owner.1);
                 trouble.n_failures += 1;
                 trouble.failure = Some(failure.clone());
-                trouble.last_end = Some(end.as_str());
+                trouble.last_result = Some(end.as_str());
                 trouble.unsettled.extend(unanswered);
                 lane.n_retries += 1;
                 let is_dropped = is_on(Mutant::GiveUpKey) && trouble.n_failures >= 5;
@@ -152,24 +155,24 @@ impl Engine {
                     now + backoff::after_failure(failure.kind, trouble.n_failures, &mut dice)
                 })
             }
-            SyncEnd::Throttled => Some(paused_until.max(now)),
-            SyncEnd::Stale => {
+            SyncResult::Throttled => Some(paused_until.max(now)),
+            SyncResult::ConflictRetry => {
                 let trouble = lane.keys.trouble_with(&owner.1);
                 trouble.n_stale += u32::from(!has_read_only);
                 Some(now + backoff::after_stale(trouble.n_stale))
             }
-            SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => {
+            SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
                 lane.keys.recover(&owner.1);
                 is_contested.then_some(now + batch_period)
             }
             // We lead again, and nobody else will come back to it.
-            SyncEnd::Abandoned => Some(now),
+            SyncResult::LeadershipLost => Some(now),
         };
         // First what came in meanwhile: it has waited longer.
         if let Some((priority, since)) = again {
             let due = match (&end, priority) {
-                (SyncEnd::Failed(_), Priority::Live | Priority::Background) => now + LIVE_RETRY,
-                (SyncEnd::Failed(_), Priority::Removal) => now,
+                (SyncResult::Failed(_), Priority::Live | Priority::Background) => now + LIVE_RETRY,
+                (SyncResult::Failed(_), Priority::Removal) => now,
                 (_, Priority::Removal | Priority::Live | Priority::Background) => {
                     (now + batch_period).max(rest.until(priority))
                 }
@@ -187,22 +190,25 @@ impl Engine {
 
     fn tell_synced(
         &mut self,
-        synced: Option<Box<crate::Synced>>,
-        end: SyncEnd,
-        planned: Moment,
-        now: Moment,
+        synced: Option<Box<crate::SyncSummary>>,
+        end: SyncResult,
+        planned: MonotonicTime,
+        now: MonotonicTime,
     ) {
         let Some(mut synced) = synced else { return };
-        synced.end =
-            if synced.has_writes() || end != SyncEnd::Written { end } else { SyncEnd::Unchanged };
+        synced.result = if synced.has_writes() || end != SyncResult::Written {
+            end
+        } else {
+            SyncResult::Unchanged
+        };
         synced.took = now.since(planned);
-        self.effects.push_back(Effect::Synced(synced));
+        self.effects.push_back(Effect::SyncFinished(synced));
     }
 
     /// Nothing is left that this key could be about: no controller need remember it.
     pub(crate) fn drop_if_gone(&mut self, key: &Key) {
         let is_known = self.cache.service(key).is_some()
-            || self.cache.object(Resource::Endpoints, key).is_some();
+            || self.cache.object(PublishedResource::Endpoints, key).is_some();
         if is_known || is_on(Mutant::RememberGoneKeys) {
             return;
         }
@@ -213,61 +219,70 @@ impl Engine {
         }
     }
 
-    fn settle_lookup(&mut self, owner: &Owner, lookup: Lookup, found: Found, now: Moment) {
+    fn settle_lookup(
+        &mut self,
+        owner: &Owner,
+        read: LiveRead,
+        found: LiveReadResult,
+        now: MonotonicTime,
+    ) {
         let mut marks = Marks::default();
-        if !matches!(found, Found::Failed(_)) {
+        if !matches!(found, LiveReadResult::Failed(_)) {
             self.end_outage(now);
             if let Some(flight) = self.flights.get_mut(owner) {
-                flight.unanswered.remove(&lookup);
+                flight.unanswered.remove(&read);
             }
         }
-        match (lookup, found) {
-            (_, Found::Failed(failure)) => {
+        match (read, found) {
+            (_, LiveReadResult::Failed(failure)) => {
                 self.begin_outage(failure.kind, now);
                 self.findings(owner, |one| _ = one.failure.get_or_insert(failure));
             }
-            (Lookup::Object(resource, _), Found::Object(object)) => {
+            (LiveRead::Object(resource, _), LiveReadResult::Object(object)) => {
                 let picture = self.picture(resource);
                 self.note_in_the_way(owner, &object);
                 self.cache.put_object(*object, Origin::Watch, picture, &mut marks);
             }
-            (Lookup::Object(resource, key), Found::Absent) => {
+            (LiveRead::Object(resource, key), LiveReadResult::Absent) => {
                 let picture = self.latest_picture(resource);
                 self.cache.bury(resource, &key, picture, &mut marks);
-                self.confirm(owner, Lookup::Object(resource, key));
+                self.confirm(owner, LiveRead::Object(resource, key));
             }
-            (Lookup::Service(_), Found::Service(service)) => {
-                let picture = self.picture_of(Kind::Services);
+            (LiveRead::Service(_), LiveReadResult::Service(service)) => {
+                let picture = self.picture_of(WatchedResource::Services);
                 self.cache.put_service(*service, picture, &mut marks);
             }
-            (lookup @ Lookup::Service(_), Found::Absent) => self.confirm(owner, lookup),
-            (Lookup::Node(name), found) => self.settle_node(name, found, now),
-            (_, Found::Service(_) | Found::Node(_) | Found::Object(_)) => {}
+            (read @ LiveRead::Service(_), LiveReadResult::Absent) => self.confirm(owner, read),
+            (LiveRead::Node(name), found) => self.settle_node(name, found, now),
+            (
+                _,
+                LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Object(_),
+            ) => {}
         }
         self.mark(marks, now);
     }
 
-    fn settle_node(&mut self, name: Text, found: Found, now: Moment) {
+    fn settle_node(&mut self, name: SharedStr, found: LiveReadResult, now: MonotonicTime) {
         self.sought_nodes.remove(&name);
         let mut marks = Marks::default();
         match found {
-            Found::Node(node) => {
-                let picture = self.picture_of(Kind::Nodes);
+            LiveReadResult::Node(node) => {
+                let picture = self.picture_of(WatchedResource::Nodes);
                 self.cache.put_node(*node, picture, &mut marks);
             }
-            Found::Absent => self.cache.confirm_no_node(&name, &mut marks),
-            Found::Failed(_) => {
+            LiveReadResult::Absent => self.cache.confirm_no_node(&name, &mut marks),
+            LiveReadResult::Failed(_) => {
                 self.cache.mark_pods_on(&name, &mut marks);
                 return self.mark(marks, now + NODE_RETRY);
             }
-            Found::Service(_) | Found::Object(_) => {}
+            LiveReadResult::Service(_) | LiveReadResult::Object(_) => {}
         }
         self.mark(marks, now);
     }
 
-    fn confirm(&mut self, owner: &Owner, lookup: Lookup) {
+    fn confirm(&mut self, owner: &Owner, read: LiveRead) {
         if let Some(lane) = self.lane_mut(owner.0) {
-            lane.keys.trouble_with(&owner.1).confirmed.insert(lookup);
+            lane.keys.trouble_with(&owner.1).confirmed.insert(read);
         }
     }
 
@@ -275,7 +290,7 @@ impl Engine {
     fn note_in_the_way(&mut self, owner: &Owner, object: &endpointd_model::Object) {
         let service = object.meta().labels.get(endpointd_model::names::SERVICE_NAME);
         let is_own = service.is_some_and(|service| *service == owner.1.name);
-        if object.resource() == Resource::Slices
+        if object.resource() == PublishedResource::Slices
             && !is_own
             && let Some(lane) = self.lane_mut(owner.0)
         {
@@ -297,13 +312,16 @@ impl Engine {
     }
 
     /// What is known of what a read is about, before it is asked for.
-    pub(crate) fn glimpse(&self, lookup: &Lookup) -> Glimpse {
-        let (known, kind) = match lookup {
-            Lookup::Service(key) => {
-                (self.cache.service(key).map(|service| service.uid.clone()), Kind::Services)
+    pub(crate) fn glimpse(&self, read: &LiveRead) -> Glimpse {
+        let (known, kind) = match read {
+            LiveRead::Service(key) => (
+                self.cache.service(key).map(|service| service.uid.clone()),
+                WatchedResource::Services,
+            ),
+            LiveRead::Node(name) => {
+                (self.cache.has_node(name).then(Uid::default), WatchedResource::Nodes)
             }
-            Lookup::Node(name) => (self.cache.has_node(name).then(Uid::default), Kind::Nodes),
-            Lookup::Object(resource, key) => {
+            LiveRead::Object(resource, key) => {
                 (self.cache.object(*resource, key).map(|one| one.uid), kind_of(*resource))
             }
         };
@@ -312,20 +330,20 @@ impl Engine {
 
     /// The watch has told something since the read was asked for that the read may not have seen:
     /// that the object is there now, or that it is gone.
-    fn is_overtaken(&self, lookup: &Lookup, found: &Found, before: &Glimpse) -> bool {
-        let now = self.glimpse(lookup);
+    fn is_overtaken(&self, read: &LiveRead, found: &LiveReadResult, before: &Glimpse) -> bool {
+        let now = self.glimpse(read);
         if is_on(Mutant::TrustLateRead) {
             return false;
         }
         let version = match found {
-            Found::Absent => return now.known != before.known,
-            Found::Failed(_) => return false,
-            Found::Service(service) => &service.resource_version,
-            Found::Node(node) => &node.resource_version,
-            Found::Object(object) => &object.meta().resource_version,
+            LiveReadResult::Absent => return now.known != before.known,
+            LiveReadResult::Failed(_) => return false,
+            LiveReadResult::Service(service) => &service.resource_version,
+            LiveReadResult::Node(node) => &node.resource_version,
+            LiveReadResult::Object(object) => &object.meta().resource_version,
         };
-        let version = Version::of(version);
-        let is_told = version != Version::OLDEST && version <= now.passed;
+        let version = ResourceVersion::of(version);
+        let is_told = version != ResourceVersion::OLDEST && version <= now.passed;
         is_told && now.known.is_none() && (before.known.is_some() || version > before.passed)
     }
 
@@ -336,28 +354,28 @@ impl Engine {
             return false;
         }
         let (resource, meta) = (object.resource(), object.meta());
-        let version = Version::of(&meta.resource_version);
-        version != Version::OLDEST
+        let version = ResourceVersion::of(&meta.resource_version);
+        version != ResourceVersion::OLDEST
             && version <= self.passed(kind_of(resource))
             && self.cache.object(resource, &meta.key()).is_none()
     }
 
     fn look_later(&mut self, errand: &WriteErrand) {
-        let lookup = Lookup::Object(errand.resource, errand.key.clone());
+        let read = LiveRead::Object(errand.resource, errand.key.clone());
         if let Some(flight) = self.flights.get_mut(&errand.owner) {
-            flight.looks.insert(lookup);
+            flight.looks.insert(read);
             flight.findings.is_stale = true;
         }
     }
 
     /// What the watch showed meanwhile was our own write, or else someone else's.
-    fn note_contest(&mut self, errand: &WriteErrand, outcome: &Outcome) {
+    fn note_contest(&mut self, errand: &WriteErrand, outcome: &WriteResult) {
         let is_ours = |echo: &Echo| match (echo, outcome) {
-            (Echo::Version(version), Outcome::Stored(object)) => {
-                *version == Version::of(&object.meta().resource_version)
+            (Echo::ResourceVersion(version), WriteResult::Stored(object)) => {
+                *version == ResourceVersion::of(&object.meta().resource_version)
             }
-            (Echo::Gone, Outcome::Deleted) => true,
-            (Echo::Version(_) | Echo::Gone, _) => false,
+            (Echo::Gone, WriteResult::Deleted) => true,
+            (Echo::ResourceVersion(_) | Echo::Gone, _) => false,
         };
         if !errand.echoes.iter().all(is_ours) && !is_on(Mutant::IgnoreContest) {
             self.findings(&errand.owner, |one| one.is_contested = true);
@@ -373,7 +391,7 @@ impl Engine {
     /// Worded as upstream words them. The mirroring controller says nothing.
     fn tell_failure(&mut self, errand: &WriteErrand, failure: &Failure) {
         let (controller, key) = &errand.owner;
-        let (reason, message, regarding) = match (controller, errand.verb) {
+        let (reason, message, involved_kind) = match (controller, errand.verb) {
             (Controller::Mirror, _) | (Controller::Endpoints, Verb::Delete) => return,
             (Controller::Slices, verb) => {
                 let verb = verb.as_str();
@@ -381,24 +399,24 @@ impl Engine {
                     "Error updating Endpoint Slices for Service {key}: failed to {verb} \
                      EndpointSlice for Service {key}: {failure}"
                 );
-                (NoticeReason::FailedToUpdateEndpointSlices, message, Regarding::Service)
+                (EventReason::FailedToUpdateEndpointSlices, message, InvolvedKind::Service)
             }
             (Controller::Endpoints, Verb::Create) => {
                 let message = format!("Failed to create endpoint for service {key}: {failure}");
-                (NoticeReason::FailedToCreateEndpoint, message, Regarding::Endpoints)
+                (EventReason::FailedToCreateEndpoint, message, InvolvedKind::Endpoints)
             }
             (Controller::Endpoints, Verb::Update) => {
                 let message = format!("Failed to update endpoint {key}: {failure}");
-                (NoticeReason::FailedToUpdateEndpoint, message, Regarding::Endpoints)
+                (EventReason::FailedToUpdateEndpoint, message, InvolvedKind::Endpoints)
             }
         };
         let owner = errand.owner.clone();
-        self.notify(&owner, Notice { reason, message, regarding });
+        self.notify(&owner, EventRecord { reason, message, involved_kind });
     }
 
     /// While nobody answers, nobody is asked, but for a try now and then. An error of the server
     /// may be about one object only, and stops no other.
-    fn begin_outage(&mut self, kind: FailureKind, now: Moment) {
+    fn begin_outage(&mut self, kind: FailureKind, now: MonotonicTime) {
         if !kind.is_outage() {
             return;
         }
@@ -409,7 +427,7 @@ impl Engine {
     }
 
     /// The API server answers again: whoever failed for its absence need not wait any longer.
-    pub(crate) fn end_outage(&mut self, now: Moment) {
+    pub(crate) fn end_outage(&mut self, now: MonotonicTime) {
         let was_outage = std::mem::take(&mut self.n_failures_in_a_row) >= OUTAGE_MIN;
         if !was_outage {
             return;
@@ -426,34 +444,34 @@ impl Engine {
         }
     }
 
-    fn picture(&self, resource: Resource) -> Picture {
+    fn picture(&self, resource: PublishedResource) -> Picture {
         self.picture_of(kind_of(resource))
     }
 
     /// All changes of the kind up to here have been told.
-    fn passed(&self, kind: Kind) -> Version {
+    fn passed(&self, kind: WatchedResource) -> ResourceVersion {
         let stream = self.streams.iter().find(|stream| stream.kind == kind);
-        stream.map_or(Version::OLDEST, |stream| stream.passed)
+        stream.map_or(ResourceVersion::OLDEST, |stream| stream.passed)
     }
 
     /// The picture that is complete or being told: what is gone now may still be in it.
-    fn latest_picture(&self, resource: Resource) -> Picture {
+    fn latest_picture(&self, resource: PublishedResource) -> Picture {
         let kind = kind_of(resource);
         self.streams.iter().find(|stream| stream.kind == kind).map_or(0, |stream| stream.picture)
     }
 
     /// Under which picture an answer or a read counts. While a new one is being told, that is the
     /// one before: if the new one does not show the object, it is gone.
-    fn picture_of(&self, kind: Kind) -> Picture {
+    fn picture_of(&self, kind: WatchedResource) -> Picture {
         let stream = self.streams.iter().find(|stream| stream.kind == kind);
         stream.map_or(0, |one| one.picture.wrapping_sub(u8::from(one.is_listing)))
     }
 }
 
-fn kind_of(resource: Resource) -> Kind {
+fn kind_of(resource: PublishedResource) -> WatchedResource {
     match resource {
-        Resource::Slices => Kind::Slices,
-        Resource::Endpoints => Kind::Endpoints,
+        PublishedResource::Slices => WatchedResource::Slices,
+        PublishedResource::Endpoints => WatchedResource::Endpoints,
     }
 }
 
@@ -466,19 +484,19 @@ impl Findings {
     }
 
     /// The worst that happened decides.
-    fn end(self) -> SyncEnd {
+    fn end(self) -> SyncResult {
         if self.is_unsent {
-            SyncEnd::Abandoned
+            SyncResult::LeadershipLost
         } else if let Some(failure) = self.failure {
-            SyncEnd::Failed(failure)
+            SyncResult::Failed(failure)
         } else if self.is_throttled {
-            SyncEnd::Throttled
+            SyncResult::Throttled
         } else if self.is_stale {
-            SyncEnd::Stale
+            SyncResult::ConflictRetry
         } else if self.is_pointless {
-            SyncEnd::Pointless
+            SyncResult::NamespaceTerminating
         } else {
-            SyncEnd::Written
+            SyncResult::Written
         }
     }
 }

@@ -12,7 +12,7 @@ mod services;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use endpointd_model::{Controller, Key, Labels, Pod, Service, Text, Version};
+use endpointd_model::{Controller, Key, Labels, Pod, ResourceVersion, Service, SharedStr};
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::{PodDifference, pod_difference};
 use hashbrown::{HashMap, HashTable};
@@ -32,11 +32,11 @@ pub type Picture = u8;
 
 #[derive(Debug, Default)]
 pub struct Cache {
-    texts: Pool<Text>,
+    texts: Pool<SharedStr>,
     label_sets: Pool<Labels>,
     port_lists: Pool<PortList>,
     namespaces: Slab<Namespace>,
-    namespace_by_name: HashMap<Text, u32>,
+    namespace_by_name: HashMap<SharedStr, u32>,
     pods: Slab<PodRecord>,
     nodes: Nodes,
     tombstones: Tombstones,
@@ -51,11 +51,11 @@ pub struct Cache {
 
 #[derive(Debug, Default)]
 struct Namespace {
-    name: Text,
+    name: SharedStr,
     matching: Matching,
     /// By name, which is kept in the record alone.
     pods: HashTable<PodId>,
-    services: HashMap<Text, Known<Service>>,
+    services: HashMap<SharedStr, Known<Service>>,
     published: Published,
 }
 
@@ -63,7 +63,7 @@ struct Namespace {
 #[derive(Debug)]
 struct Known<T> {
     object: T,
-    version: Version,
+    version: ResourceVersion,
     picture: Picture,
 }
 
@@ -97,14 +97,14 @@ fn later_picture(seen: Picture, now: Picture) -> Picture {
 }
 
 /// Versions that are both known and say that `new` tells nothing new.
-fn is_replay(known: Version, new: Version) -> bool {
-    let is_known = known != Version::OLDEST && !is_on(Mutant::OldEventWins);
-    is_known && new != Version::OLDEST && new <= known
+fn is_replay(known: ResourceVersion, new: ResourceVersion) -> bool {
+    let is_known = known != ResourceVersion::OLDEST && !is_on(Mutant::OldEventWins);
+    is_known && new != ResourceVersion::OLDEST && new <= known
 }
 
 impl Cache {
     pub fn put_pod(&mut self, mut pod: Pod, picture: Picture, marks: &mut Marks) {
-        let version = Version::of(&pod.resource_version);
+        let version = ResourceVersion::of(&pod.resource_version);
         let namespace = self.namespace_id(&pod.namespace);
         let known = self.find_pod(namespace, &pod.name);
         if let Some(id) = known {
@@ -151,7 +151,7 @@ impl Cache {
     }
 
     /// The pods that a complete picture did not show.
-    pub fn pods_not_in(&self, picture: Picture, listed: Version) -> Vec<Key> {
+    pub fn pods_not_in(&self, picture: Picture, listed: ResourceVersion) -> Vec<Key> {
         let missing = self
             .pods
             .iter()
@@ -186,7 +186,7 @@ impl Cache {
         self.namespaces.iter().map(|(_, namespace)| namespace.matching.n_sets()).sum()
     }
 
-    pub fn n_texts(&self) -> usize {
+    pub fn n_interned_strings(&self) -> usize {
         self.texts.len() + self.label_sets.len() + self.port_lists.len()
     }
 
@@ -196,7 +196,7 @@ impl Cache {
         const TEXT_BYTES: usize = 16 + 24;
         debug_assert_eq!(self.n_packed_bytes, self.count_packed_bytes());
         self.pods.len() * (size_of::<PodRecord>() + 2 * size_of::<PodId>() + TEXT_BYTES)
-            + self.n_texts() * (size_of::<Text>() + TEXT_BYTES)
+            + self.n_interned_strings() * (size_of::<SharedStr>() + TEXT_BYTES)
             + self.n_services * size_of::<Known<Service>>()
             + self.n_slices * size_of::<Known<KeptSlice>>()
             + self.n_endpoints * size_of::<Known<KeptEndpoints>>()
@@ -272,7 +272,7 @@ impl Cache {
         }
     }
 
-    fn namespace_id(&mut self, name: &Text) -> u32 {
+    fn namespace_id(&mut self, name: &SharedStr) -> u32 {
         if let Some(id) = self.namespace_by_name.get(name) {
             return *id;
         }
@@ -283,7 +283,7 @@ impl Cache {
         id
     }
 
-    fn namespace(&self, name: &Text) -> Option<&Namespace> {
+    fn namespace(&self, name: &SharedStr) -> Option<&Namespace> {
         self.namespace_by_name.get(name).map(|id| &self.namespaces[*id as usize])
     }
 
@@ -295,12 +295,12 @@ impl Cache {
         }
     }
 
-    fn find_pod(&self, namespace: u32, name: &Text) -> Option<PodId> {
+    fn find_pod(&self, namespace: u32, name: &SharedStr) -> Option<PodId> {
         let pods = &self.namespaces[namespace as usize].pods;
         pods.find(self.hasher.hash_one(name), |id| self.pods[id.index()].name == *name).copied()
     }
 
-    fn index_pod(&mut self, namespace: u32, name: &Text, id: PodId) {
+    fn index_pod(&mut self, namespace: u32, name: &SharedStr, id: PodId) {
         let Self { pods, namespaces, hasher, .. } = self;
         let rehash = |id: &PodId| hasher.hash_one(&pods[id.index()].name);
         namespaces[namespace as usize].pods.insert_unique(hasher.hash_one(name), id, rehash);
@@ -320,7 +320,7 @@ fn takes_out(old: Option<&Pod>, new: Option<&Pod>) -> bool {
         (Some(old), Some(new)) => {
             serves(old) && (!serves(new) || old.phase != new.phase || old.ips != new.ips)
         }
-        (Some(old), None) => old.phase == endpointd_model::Phase::Live,
+        (Some(old), None) => old.phase == endpointd_model::Phase::Active,
         (None, _) => false,
     }
 }

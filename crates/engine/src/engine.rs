@@ -3,21 +3,21 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use endpointd_model::{Controller, Key, Kind, Outcome, Text};
+use endpointd_model::{Controller, Key, SharedStr, WatchedResource, WriteResult};
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::is_overloaded;
 use hashbrown::HashMap;
 
 use crate::backoff::Dice;
-use crate::brake::Brake;
 use crate::cache::{Cache, Mark, Marks};
 use crate::courtesy::Polite;
+use crate::deletion_limiter::DeletionLimiter;
 use crate::flights::Flights;
 use crate::keys::Keys;
 use crate::queue::{Priority, Queue, Taken};
 use crate::settings::{ControllerSettings, Settings};
 use crate::stream::Stream;
-use crate::{Effect, Input, Moment, Ticket};
+use crate::{Effect, Input, MonotonicTime, RequestId};
 
 /// Writes that may be under way at once, of all controllers together. More would only wait in
 /// the API server.
@@ -38,15 +38,15 @@ pub struct Engine {
     /// Keys that let others go first.
     pub(crate) polite: Vec<Polite>,
     pub(crate) effects: VecDeque<Effect>,
-    pub(crate) brake: Brake,
+    pub(crate) deletion_limiter: DeletionLimiter,
     pub(crate) dice: Dice,
     /// Nodes that are being looked for, and by which read. One that is seen meanwhile need not be.
-    pub(crate) sought_nodes: HashMap<Text, Ticket>,
+    pub(crate) sought_nodes: HashMap<SharedStr, RequestId>,
     pub(crate) is_leading: bool,
     /// Every key has been visited since we lead.
     pub(crate) has_visited: bool,
     /// Nothing is sent before: the API server asked for it, or does not answer.
-    pub(crate) paused_until: Moment,
+    pub(crate) paused_until: MonotonicTime,
     pub(crate) n_failures_in_a_row: u32,
     /// Whose turn it is.
     next_lane: usize,
@@ -78,34 +78,34 @@ impl Engine {
             flights: Flights::default(),
             polite: Vec::new(),
             effects: VecDeque::new(),
-            brake: Brake::default(),
+            deletion_limiter: DeletionLimiter::default(),
             dice: Dice::new(settings.seed),
             sought_nodes: HashMap::new(),
             is_leading: false,
             has_visited: false,
-            paused_until: Moment::START,
+            paused_until: MonotonicTime::START,
             n_failures_in_a_row: 0,
             next_lane: 0,
         }
     }
 
     /// The kinds to watch.
-    pub fn kinds(&self) -> Vec<Kind> {
+    pub fn kinds(&self) -> Vec<WatchedResource> {
         self.streams.iter().map(|stream| stream.kind).collect()
     }
 
-    pub fn handle(&mut self, input: Input, now: Moment) {
+    pub fn handle(&mut self, input: Input, now: MonotonicTime) {
         match input {
-            Input::News(kind, news) => self.hear(kind, news, now),
-            Input::Outcome(ticket, outcome) => self.settle_write(ticket, outcome, now),
-            Input::Found(ticket, found) => self.settle_look(ticket, found, now),
-            Input::Lead => self.lead(now),
-            Input::Follow => self.follow(now),
+            Input::Watch(kind, news) => self.hear(kind, news, now),
+            Input::WriteResult(id, outcome) => self.settle_write(id, outcome, now),
+            Input::LiveReadResult(id, found) => self.settle_look(id, found, now),
+            Input::LeadershipAcquired => self.lead(now),
+            Input::LeadershipLost => self.follow(now),
         }
     }
 
     /// What to do next; to be asked until there is nothing.
-    pub fn next(&mut self, now: Moment) -> Option<Effect> {
+    pub fn next(&mut self, now: MonotonicTime) -> Option<Effect> {
         loop {
             if let Some(effect) = self.effects.pop_front() {
                 return Some(effect);
@@ -126,9 +126,9 @@ impl Engine {
     }
 
     /// When to ask again if nothing happens before.
-    pub fn wake_at(&self) -> Option<Moment> {
+    pub fn wake_at(&self) -> Option<MonotonicTime> {
         if !self.effects.is_empty() {
-            return Some(Moment::START);
+            return Some(MonotonicTime::START);
         }
         if !self.may_plan() || self.is_full() {
             return None;
@@ -162,7 +162,7 @@ impl Engine {
         self.is_leading && self.has_visited
     }
 
-    fn lead(&mut self, now: Moment) {
+    fn lead(&mut self, now: MonotonicTime) {
         if !self.is_leading {
             self.is_leading = true;
             self.visit_all(now);
@@ -170,7 +170,7 @@ impl Engine {
     }
 
     /// What is in flight lands by its answers; nothing new takes off, nor what was only announced.
-    fn follow(&mut self, now: Moment) {
+    fn follow(&mut self, now: MonotonicTime) {
         if is_on(Mutant::KeepLeading) {
             return;
         }
@@ -179,7 +179,7 @@ impl Engine {
         let announced = std::mem::take(&mut self.effects);
         for effect in announced {
             match effect {
-                Effect::Send { ticket, .. } => self.settle_write(ticket, Outcome::Unsent, now),
+                Effect::Send { id, .. } => self.settle_write(id, WriteResult::NotLeader, now),
                 other => self.effects.push_back(other),
             }
         }
@@ -191,8 +191,8 @@ impl Engine {
     }
 
     /// The first visit of every key, as soon as we lead and know everything.
-    pub(crate) fn visit_all(&mut self, now: Moment) {
-        let mut listed = self.streams.iter().map(|stream| stream.is_listed);
+    pub(crate) fn visit_all(&mut self, now: MonotonicTime) {
+        let mut listed = self.streams.iter().map(|stream| stream.is_synced);
         let is_complete =
             if is_on(Mutant::ActBeforeSynced) { listed.any(|it| it) } else { listed.all(|it| it) };
         if self.has_visited || !self.is_leading || !is_complete {
@@ -206,7 +206,7 @@ impl Engine {
 
     /// Puts what changed into the queues. Before the first visit nothing is remembered: all keys
     /// will be visited.
-    pub(crate) fn mark(&mut self, marks: Marks, now: Moment) {
+    pub(crate) fn mark(&mut self, marks: Marks, now: MonotonicTime) {
         if !self.may_plan() {
             return;
         }
@@ -231,7 +231,7 @@ impl Engine {
     }
 
     /// Round robin over the controllers that have room and something due.
-    fn take(&mut self, now: Moment) -> Option<(usize, Taken)> {
+    fn take(&mut self, now: MonotonicTime) -> Option<(usize, Taken)> {
         let n_lanes = self.lanes.len();
         for turn in 0..n_lanes {
             let at = (self.next_lane + turn) % n_lanes;
@@ -247,7 +247,7 @@ impl Engine {
     }
 
     /// Services whose zones have too few endpoints now, or that were refused hints, look again.
-    fn refresh_topology(&mut self, now: Moment) {
+    fn refresh_topology(&mut self, now: MonotonicTime) {
         if !self.cache.refresh_topology() || is_on(Mutant::TopologyForgotten) {
             return;
         }
@@ -255,7 +255,7 @@ impl Engine {
         let slices = self.lanes.iter().find(|one| one.settings.controller == Controller::Slices);
         let concerned =
             slices.into_iter().flat_map(|lane| lane.keys.iter()).filter(|(_, state)| {
-                let hints = &state.memory.hints;
+                let hints = &state.carried.hints;
                 hints.is_refused() || is_overloaded(hints, topology)
             });
         let mut keys: Vec<Key> = concerned.map(|(key, _)| key.clone()).collect();

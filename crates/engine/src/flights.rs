@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{Controller, Failure, Key, Lookup, Resource, Text, Uid, Version, Write};
+use endpointd_model::{
+    Controller, Failure, Key, LiveRead, PublishedResource, ResourceVersion, SharedStr, Uid, Write,
+};
 use hashbrown::HashMap;
 
 use crate::queue::Priority;
-use crate::{Moment, Synced, Ticket};
+use crate::{MonotonicTime, RequestId, SyncSummary};
 
 /// Who a flight belongs to.
 pub type Owner = (Controller, Key);
@@ -14,10 +16,10 @@ pub type Owner = (Controller, Key);
 #[derive(Debug, Default)]
 pub struct Flights {
     flights: HashMap<Owner, Flight>,
-    errands: HashMap<Ticket, Errand>,
+    errands: HashMap<RequestId, Errand>,
     /// The write that is under way to an object.
-    writers: HashMap<(Resource, Key), Ticket>,
-    n_tickets: u64,
+    writers: HashMap<(PublishedResource, Key), RequestId>,
+    n_requests: u64,
     n_writes: usize,
 }
 
@@ -28,14 +30,14 @@ pub struct Flight {
     /// Deletes wait for the creates and updates: what moves is published before it is removed.
     pub later: Vec<HeldDelete>,
     /// To be read before the sync is over.
-    pub looks: BTreeSet<Lookup>,
+    pub looks: BTreeSet<LiveRead>,
     /// Reads whose answer has not come, or could not be had.
-    pub unanswered: BTreeSet<Lookup>,
+    pub unanswered: BTreeSet<LiveRead>,
     pub findings: Findings,
     pub priority: Priority,
-    pub planned: Moment,
+    pub planned: MonotonicTime,
     /// What will be told about it; absent for a flight that only reads.
-    pub synced: Option<Box<Synced>>,
+    pub synced: Option<Box<SyncSummary>>,
 }
 
 /// A delete, and the writes that bring what it removes to another place. It is let go if one
@@ -43,7 +45,7 @@ pub struct Flight {
 #[derive(Debug)]
 pub struct HeldDelete {
     pub write: Write,
-    pub after: Vec<Ticket>,
+    pub after: Vec<RequestId>,
 }
 
 /// What the answers said.
@@ -63,12 +65,12 @@ pub struct Findings {
 pub enum Errand {
     Write(WriteErrand),
     Look {
-        lookup: Lookup,
+        read: LiveRead,
         owner: Owner,
         glimpse: Glimpse,
     },
     /// Asked on behalf of every Service with a pod there.
-    LookForNode(Text),
+    LookForNode(SharedStr),
 }
 
 /// What was known when a read was asked for: only what came later can be newer than the read.
@@ -77,14 +79,14 @@ pub struct Glimpse {
     /// The object was known; of those we publish, which.
     pub known: Option<Uid>,
     /// How far the watch of its kind had come.
-    pub passed: Version,
+    pub passed: ResourceVersion,
 }
 
 #[derive(Debug)]
 pub struct WriteErrand {
     pub owner: Owner,
     pub verb: Verb,
-    pub resource: Resource,
+    pub resource: PublishedResource,
     pub key: Key,
     /// What a delete is to remove; empty for other writes.
     pub doomed: Uid,
@@ -101,7 +103,7 @@ pub enum Verb {
 /// What the watch showed of an object while a write to it was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    Version(Version),
+    ResourceVersion(ResourceVersion),
     Gone,
 }
 
@@ -127,7 +129,7 @@ impl Flights {
     }
 
     /// Sends out a write on behalf of `owner`.
-    pub fn send(&mut self, owner: &Owner, write: &Write) -> Ticket {
+    pub fn send(&mut self, owner: &Owner, write: &Write) -> RequestId {
         let (resource, key) = (write.resource(), write.key());
         let (verb, doomed) = match write {
             Write::Create(_) => (Verb::Create, Uid::default()),
@@ -137,22 +139,22 @@ impl Flights {
         self.n_writes += 1;
         let (owner, at, echoes) = (owner.clone(), key.clone(), Vec::new());
         let errand = WriteErrand { owner, verb, resource, key: at, doomed, echoes };
-        let ticket = self.issue(Errand::Write(errand));
-        self.writers.insert((resource, key), ticket);
-        ticket
+        let id = self.issue(Errand::Write(errand));
+        self.writers.insert((resource, key), id);
+        id
     }
 
-    pub fn look(&mut self, owner: &Owner, lookup: Lookup, glimpse: Glimpse) -> Ticket {
-        self.issue(Errand::Look { lookup, owner: owner.clone(), glimpse })
+    pub fn look(&mut self, owner: &Owner, read: LiveRead, glimpse: Glimpse) -> RequestId {
+        self.issue(Errand::Look { read, owner: owner.clone(), glimpse })
     }
 
-    pub fn look_for_node(&mut self, name: Text) -> Ticket {
+    pub fn look_for_node(&mut self, name: SharedStr) -> RequestId {
         self.issue(Errand::LookForNode(name))
     }
 
-    /// The errand a ticket stands for; it is over now.
-    pub fn close(&mut self, ticket: Ticket) -> Option<Errand> {
-        let errand = self.errands.remove(&ticket)?;
+    /// The errand a id stands for; it is over now.
+    pub fn close(&mut self, id: RequestId) -> Option<Errand> {
+        let errand = self.errands.remove(&id)?;
         let owner = match &errand {
             Errand::Write(write) => {
                 self.n_writes -= 1;
@@ -169,28 +171,33 @@ impl Flights {
     }
 
     /// The watch has told what became of these: reads under way may have found them before.
-    pub fn outdate(&mut self, is_told: impl Fn(&Lookup) -> bool) {
+    pub fn outdate(&mut self, is_told: impl Fn(&LiveRead) -> bool) {
         for errand in self.errands.values_mut() {
-            if let Errand::Look { lookup, glimpse, .. } = errand
-                && is_told(lookup)
+            if let Errand::Look { read, glimpse, .. } = errand
+                && is_told(read)
             {
-                glimpse.passed = Version::OLDEST;
+                glimpse.passed = ResourceVersion::OLDEST;
             }
         }
     }
 
     /// If a write to this object is under way, remembers what the watch showed of it and says
     /// who is writing.
-    pub fn note_echo(&mut self, resource: Resource, key: &Key, echo: Echo) -> Option<Owner> {
-        let ticket = self.writers.get(&(resource, key.clone()))?;
-        let Some(Errand::Write(write)) = self.errands.get_mut(ticket) else { return None };
+    pub fn note_echo(
+        &mut self,
+        resource: PublishedResource,
+        key: &Key,
+        echo: Echo,
+    ) -> Option<Owner> {
+        let id = self.writers.get(&(resource, key.clone()))?;
+        let Some(Errand::Write(write)) = self.errands.get_mut(id) else { return None };
         write.echoes.push(echo);
         Some(write.owner.clone())
     }
 
-    fn issue(&mut self, errand: Errand) -> Ticket {
-        self.n_tickets += 1;
-        let ticket = Ticket(self.n_tickets);
+    fn issue(&mut self, errand: Errand) -> RequestId {
+        self.n_requests += 1;
+        let id = RequestId(self.n_requests);
         let owner = match &errand {
             Errand::Write(write) => Some(&write.owner),
             Errand::Look { owner, .. } => Some(owner),
@@ -199,7 +206,7 @@ impl Flights {
         if let Some(flight) = owner.and_then(|owner| self.flights.get_mut(owner)) {
             flight.n_pending += 1;
         }
-        self.errands.insert(ticket, errand);
-        ticket
+        self.errands.insert(id, errand);
+        id
     }
 }

@@ -3,60 +3,60 @@
 use std::time::Duration;
 
 use endpointd_model::{
-    Controller, Found, Key, Kind, Lookup, News, Notice, Outcome, TopologyMode, TrafficDistribution,
-    Uid, Write,
+    Controller, EventRecord, Key, LiveRead, LiveReadResult, TopologyMode, TrafficDistribution, Uid,
+    WatchSignal, WatchedResource, Write, WriteResult,
 };
 use endpointd_plan::Counts;
 
 /// Everything that can happen to an engine.
 #[derive(Clone, Debug)]
 pub enum Input {
-    News(Kind, News),
+    Watch(WatchedResource, WatchSignal),
     /// The answer to an [`Effect::Send`].
-    Outcome(Ticket, Outcome),
-    /// The answer to an [`Effect::Look`].
-    Found(Ticket, Found),
+    WriteResult(RequestId, WriteResult),
+    /// The answer to an [`Effect::LiveRead`].
+    LiveReadResult(RequestId, LiveReadResult),
     /// We hold the lease (or need none): start writing.
-    Lead,
+    LeadershipAcquired,
     /// We do not hold it any more: plan nothing, send nothing.
-    Follow,
+    LeadershipLost,
 }
 
 /// Everything an engine can ask for. Each `Send` and `Look` must be answered exactly once.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     Send {
-        ticket: Ticket,
+        id: RequestId,
         controller: Controller,
         write: Box<Write>,
     },
-    Look {
-        ticket: Ticket,
-        lookup: Lookup,
+    LiveRead {
+        id: RequestId,
+        read: LiveRead,
     },
     /// Take a new picture of this kind: the last one was older than what was known before it.
-    Relist(Kind),
+    Relist(WatchedResource),
     /// Tell people, by an Event on the object of this key.
-    Notify {
+    RecordEvent {
         controller: Controller,
         key: Key,
         uid: Uid,
-        notice: Notice,
+        record: EventRecord,
     },
     /// For metrics and logs.
-    Synced(Box<Synced>),
+    SyncFinished(Box<SyncSummary>),
 }
 
 /// Ties an answer to what it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(pub u64);
+pub struct RequestId(pub u64);
 
 /// One finished pass over one key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Synced {
+pub struct SyncSummary {
     pub controller: Controller,
     pub key: Key,
-    pub end: SyncEnd,
+    pub result: SyncResult,
     pub counts: Counts,
     pub n_creates: usize,
     pub n_updates: usize,
@@ -70,7 +70,7 @@ pub struct Synced {
     pub hints: HintsKind,
 }
 
-impl Synced {
+impl SyncSummary {
     pub fn has_writes(&self) -> bool {
         self.n_creates + self.n_updates + self.n_deletes > 0
     }
@@ -78,34 +78,34 @@ impl Synced {
 
 /// How a sync ended.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SyncEnd {
+pub enum SyncResult {
     /// There was nothing to write.
     Unchanged,
     /// All writes arrived.
     Written,
     /// The namespace is going: what could not be created need not be.
-    Pointless,
+    NamespaceTerminating,
     /// What we know is behind: read again and plan again, which is no failure.
-    Stale,
+    ConflictRetry,
     /// The API server asked us to wait.
     Throttled,
     /// At least one write failed; the first reason.
     Failed(endpointd_model::Failure),
     /// We stopped leading in the middle.
-    Abandoned,
+    LeadershipLost,
 }
 
-impl SyncEnd {
+impl SyncResult {
     /// One word for metrics, JSON, and logs.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Unchanged => "unchanged",
             Self::Written => "written",
-            Self::Pointless => "pointless",
-            Self::Stale => "stale",
+            Self::NamespaceTerminating => "namespace_terminating",
+            Self::ConflictRetry => "conflict_retry",
             Self::Throttled => "throttled",
             Self::Failed(_) => "failed",
-            Self::Abandoned => "abandoned",
+            Self::LeadershipLost => "leadership_lost",
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{Failure, Key, Lookup, Text};
-use endpointd_plan::Memory;
+use endpointd_model::{Failure, Key, LiveRead, SharedStr};
+use endpointd_plan::CarriedState;
 use hashbrown::HashMap;
 
 use crate::rest::Rest;
@@ -25,7 +25,7 @@ pub struct Keys {
 
 #[derive(Debug, Default)]
 pub struct KeyState {
-    pub memory: Memory,
+    pub carried: CarriedState,
     pub rest: Rest,
     tally: Tally,
 }
@@ -36,13 +36,13 @@ pub struct Trouble {
     /// How often in a row what we knew was behind.
     pub n_stale: u32,
     pub failure: Option<Failure>,
-    pub last_end: Option<&'static str>,
+    pub last_result: Option<&'static str>,
     /// Slices of others that have a name we wanted.
-    pub in_the_way: Vec<Text>,
+    pub in_the_way: Vec<SharedStr>,
     /// What must be read before anything is planned.
-    pub unsettled: BTreeSet<Lookup>,
+    pub unsettled: BTreeSet<LiveRead>,
     /// Absences a live read confirmed, for the next plan only.
-    pub confirmed: BTreeSet<Lookup>,
+    pub confirmed: BTreeSet<LiveRead>,
 }
 
 impl Keys {
@@ -73,9 +73,9 @@ impl Keys {
     }
 
     /// Takes over what a plan learned.
-    pub fn learn(&mut self, key: &Key, memory: Memory, tally: Tally, rest: Rest) {
+    pub fn learn(&mut self, key: &Key, carried: CarriedState, tally: Tally, rest: Rest) {
         let state = self.of(key);
-        state.memory = memory;
+        state.carried = carried;
         state.rest = state.rest.and(rest);
         if state.tally != tally {
             let before = std::mem::replace(&mut state.tally, tally.clone());
@@ -126,11 +126,11 @@ impl Keys {
         self.trouble(key).is_some_and(|trouble| trouble.n_failures > 0)
     }
 
-    pub fn in_the_way(&self, key: &Key) -> &[Text] {
+    pub fn in_the_way(&self, key: &Key) -> &[SharedStr] {
         self.trouble(key).map_or(&[], |trouble| &trouble.in_the_way)
     }
 
-    pub fn note_in_the_way(&mut self, key: &Key, name: Text) {
+    pub fn note_in_the_way(&mut self, key: &Key, name: SharedStr) {
         let names = &mut self.trouble_with(key).in_the_way;
         if !names.contains(&name) {
             names.truncate(IN_THE_WAY_MAX - 1);
@@ -144,7 +144,7 @@ impl Keys {
         trouble.n_failures = 0;
         trouble.n_stale = 0;
         trouble.failure = None;
-        trouble.last_end = None;
+        trouble.last_result = None;
         if trouble.in_the_way.is_empty() && trouble.unsettled.is_empty() {
             self.troubles.remove(key);
         }
@@ -165,8 +165,8 @@ mod tests {
     fn sums_follow_what_is_learned_and_forgotten() {
         let (first, second) = (Key::new("shop", "web"), Key::new("shop", "till"));
         let mut keys = Keys::default();
-        keys.learn(&first, Memory::default(), tally(3), Rest::default());
-        keys.learn(&first, Memory::default(), tally(5), Rest::default());
+        keys.learn(&first, CarriedState::default(), tally(3), Rest::default());
+        keys.learn(&first, CarriedState::default(), tally(5), Rest::default());
         keys.of(&second);
         assert_eq!(keys.sums().n_slices, 5);
         assert_eq!(keys.sums().n_by_distribution, [(None, 1), (Some("PreferSameZone"), 1)].into());

@@ -15,9 +15,9 @@ mod reporting;
 mod sync;
 
 mod backoff;
-mod brake;
 mod cache;
 mod courtesy;
+mod deletion_limiter;
 mod flights;
 mod keys;
 mod pool;
@@ -27,10 +27,10 @@ mod stream;
 mod tally;
 
 pub use engine::{Engine, WRITES_MAX};
-pub use input::{Effect, HintsKind, Input, SyncEnd, Synced, Ticket};
-pub use moment::Moment;
+pub use input::{Effect, HintsKind, Input, RequestId, SyncResult, SyncSummary};
+pub use moment::MonotonicTime;
 pub use report::{
-    BrakeReport, ControllerReport, KEYS_MAX, KeyReport, KeyState, KindReport, Report, Sizes,
-    distribution_label,
+    ControllerStatus, DeletionLimiterStatus, EngineStatus, KEYS_MAX, KeyState, KeyStatus, Sizes,
+    WatchStatus, distribution_label,
 };
 pub use settings::{ControllerSettings, Settings};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 /// A point in monotonic time, counted from wherever the caller's clock started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(Duration);
+pub struct MonotonicTime(Duration);
 
-impl Moment {
+impl MonotonicTime {
     pub const START: Self = Self(Duration::ZERO);
 
     pub fn after_start(elapsed: Duration) -> Self {
@@ -21,7 +21,7 @@ impl Moment {
     }
 }
 
-impl Add<Duration> for Moment {
+impl Add<Duration> for MonotonicTime {
     type Output = Self;
 
     fn add(self, wait: Duration) -> Self {
@@ -29,7 +29,7 @@ impl Add<Duration> for Moment {
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for MonotonicTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.3}s", self.0.as_secs_f64())
     }

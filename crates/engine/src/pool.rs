@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use endpointd_model::{Labels, NamedPort, Text};
+use endpointd_model::{Labels, NamedPort, SharedStr};
 use hashbrown::{Equivalent, HashSet};
 
 /// A value behind a shared pointer that can tell whether it is the last of its kind.
@@ -11,7 +11,7 @@ pub trait Pooled: Clone + Eq + Hash {
     fn is_unshared(&self) -> bool;
 }
 
-impl Pooled for Text {
+impl Pooled for SharedStr {
     fn is_unshared(&self) -> bool {
         Arc::strong_count(self) == 1
     }
@@ -77,19 +77,19 @@ mod tests {
     #[test]
     fn equal_values_become_one() {
         let mut pool = Pool::default();
-        let first = pool.share(&Text::from("a"));
-        let second = pool.share(&Text::from("a"));
+        let first = pool.share(&SharedStr::from("a"));
+        let second = pool.share(&SharedStr::from("a"));
         assert!(Arc::ptr_eq(&first, &second));
     }
 
     #[test]
     fn what_nobody_uses_is_freed() {
         let mut pool = Pool::default();
-        let kept = pool.share(&Text::from("kept"));
+        let kept = pool.share(&SharedStr::from("kept"));
         for n in 0..100_000 {
-            pool.share(&Text::from(format!("hash-{n}")));
+            pool.share(&SharedStr::from(format!("hash-{n}")));
         }
         assert!(pool.len() <= SWEEP_MIN + 1, "{}", pool.len());
-        assert!(Arc::ptr_eq(&kept, &pool.share(&Text::from("kept"))));
+        assert!(Arc::ptr_eq(&kept, &pool.share(&SharedStr::from("kept"))));
     }
 }

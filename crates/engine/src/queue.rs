@@ -8,7 +8,7 @@ use std::time::Duration;
 use endpointd_model::Key;
 use hashbrown::HashMap;
 
-use crate::Moment;
+use crate::MonotonicTime;
 
 /// How urgent a sync is; the first goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +33,7 @@ const WAITING_MIN: usize = 64;
 pub struct Queue {
     waiting: HashMap<Key, Waiting>,
     /// The keys of `waiting` by priority, due time, and age.
-    order: [BTreeMap<(Moment, u64), Key>; N_PRIORITIES],
+    order: [BTreeMap<(MonotonicTime, u64), Key>; N_PRIORITIES],
     flying: HashMap<Key, Flying>,
     n_turns: u64,
     n_marks: u64,
@@ -42,17 +42,17 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     priority: Priority,
-    due: Moment,
+    due: MonotonicTime,
     /// When the first change came in that this sync answers.
-    since: Moment,
+    since: MonotonicTime,
     sequence: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Flying {
-    since: Moment,
+    since: MonotonicTime,
     /// Changed again meanwhile.
-    again: Option<(Priority, Moment)>,
+    again: Option<(Priority, MonotonicTime)>,
 }
 
 /// A key that was taken to be synced.
@@ -60,20 +60,20 @@ struct Flying {
 pub struct Taken {
     pub key: Key,
     pub priority: Priority,
-    pub since: Moment,
+    pub since: MonotonicTime,
 }
 
 /// Where a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    Waiting { since: Moment, due: Moment },
-    Flying { since: Moment },
+    Waiting { since: MonotonicTime, due: MonotonicTime },
+    Flying { since: MonotonicTime },
 }
 
 impl Queue {
     /// Asks for a sync of `key`, not before `due`. The most urgent wish and the earliest time
     /// win; the age is that of the first wish.
-    pub fn mark(&mut self, key: &Key, priority: Priority, due: Moment, now: Moment) {
+    pub fn mark(&mut self, key: &Key, priority: Priority, due: MonotonicTime, now: MonotonicTime) {
         if let Some(flying) = self.flying.get_mut(key) {
             let (before, since) = flying.again.unwrap_or((priority, now));
             flying.again = Some((before.min(priority), since));
@@ -95,9 +95,9 @@ impl Queue {
     }
 
     /// The next key that is due; it counts as in flight until [`Queue::land`].
-    pub fn take(&mut self, now: Moment) -> Option<Taken> {
+    pub fn take(&mut self, now: MonotonicTime) -> Option<Taken> {
         let is_fair_turn = self.n_turns % FAIR_TURN == FAIR_TURN - 1;
-        let first = |order: &BTreeMap<(Moment, u64), Key>| {
+        let first = |order: &BTreeMap<(MonotonicTime, u64), Key>| {
             order.first_key_value().map(|(at, _)| *at).filter(|(due, _)| *due <= now)
         };
         let firsts =
@@ -116,12 +116,12 @@ impl Queue {
     }
 
     /// The sync of `key` is over. Says what came in meanwhile, and since when.
-    pub fn land(&mut self, key: &Key) -> Option<(Priority, Moment)> {
+    pub fn land(&mut self, key: &Key) -> Option<(Priority, MonotonicTime)> {
         self.flying.remove(key)?.again
     }
 
     /// Puts back a key that was taken and for which nothing was done, with what came in meanwhile.
-    pub fn step_back(&mut self, taken: Taken, due: Moment) {
+    pub fn step_back(&mut self, taken: Taken, due: MonotonicTime) {
         let Taken { key, priority, since } = taken;
         let again = self.land(&key).map_or(priority, |(again, _)| again.min(priority));
         self.mark(&key, again, due, since);
@@ -133,7 +133,7 @@ impl Queue {
     }
 
     /// When the next key is due.
-    pub fn next_due(&self) -> Option<Moment> {
+    pub fn next_due(&self) -> Option<MonotonicTime> {
         self.order.iter().filter_map(|order| Some(order.first_key_value()?.0.0)).min()
     }
 
@@ -146,7 +146,7 @@ impl Queue {
     }
 
     /// Moves a waiting key to an earlier time; others stay as they are.
-    pub fn hasten(&mut self, key: &Key, due: Moment) {
+    pub fn hasten(&mut self, key: &Key, due: MonotonicTime) {
         let Some(waiting) = self.waiting.get(key).copied() else { return };
         self.mark(key, waiting.priority, due, waiting.since);
     }
@@ -163,14 +163,14 @@ impl Queue {
     }
 
     /// Waiting and due, waiting for a later time, and the longest wait of the former.
-    pub fn census(&self, now: Moment) -> (usize, usize, Duration) {
+    pub fn census(&self, now: MonotonicTime) -> (usize, usize, Duration) {
         let due = self.waiting.values().filter(|waiting| waiting.due <= now);
         let oldest = due.clone().map(|waiting| now.since(waiting.since)).max();
         let n_due = due.count();
         (n_due, self.waiting.len() - n_due, oldest.unwrap_or_default())
     }
 
-    pub fn oldest_flight(&self, now: Moment) -> Duration {
+    pub fn oldest_in_flight(&self, now: MonotonicTime) -> Duration {
         self.flying.values().map(|flying| now.since(flying.since)).max().unwrap_or_default()
     }
 
@@ -189,15 +189,15 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn at(secs: u64) -> Moment {
-        Moment::after_start(Duration::from_secs(secs))
+    fn at(secs: u64) -> MonotonicTime {
+        MonotonicTime::after_start(Duration::from_secs(secs))
     }
 
     fn key(name: &str) -> Key {
         Key::new("ns", name)
     }
 
-    fn order(queue: &mut Queue, now: Moment) -> Vec<String> {
+    fn order(queue: &mut Queue, now: MonotonicTime) -> Vec<String> {
         std::iter::from_fn(|| queue.take(now)).map(|taken| taken.key.name.to_string()).collect()
     }
 

@@ -2,64 +2,66 @@
 
 use std::time::Duration;
 
-use endpointd_model::{Key, Kind, Resource};
+use endpointd_model::{Key, PublishedResource, WatchedResource};
 
 use crate::engine::{Engine, Lane};
 use crate::queue::Place;
 use crate::report::KEYS_MAX;
 use crate::tally::Tally;
-use crate::{ControllerReport, KeyReport, KeyState as Placed, Moment, Report, Sizes};
+use crate::{ControllerStatus, EngineStatus, KeyState as Placed, KeyStatus, MonotonicTime, Sizes};
 
 impl Engine {
-    pub fn report(&self, now: Moment) -> Report {
+    pub fn report(&self, now: MonotonicTime) -> EngineStatus {
         let kinds = self.streams.iter();
         let kinds = kinds.map(|stream| stream.report(self.n_objects(stream.kind), now)).collect();
-        let mut keys: Vec<KeyReport> =
+        let mut keys: Vec<KeyStatus> =
             self.lanes.iter().flat_map(|lane| lane.notable_keys(now)).collect();
         keys.sort_by(|a, b| rank(a).cmp(&rank(b)));
         let n_keys_not_shown = keys.len().saturating_sub(KEYS_MAX);
         keys.truncate(KEYS_MAX);
         let throttled_for = Some(self.paused_until.since(now)).filter(|wait| !wait.is_zero());
-        Report {
+        EngineStatus {
             is_leading: self.is_leading,
-            kinds,
+            watches: kinds,
             controllers: self.lanes.iter().map(|lane| lane.report(now)).collect(),
             keys,
             n_keys_not_shown,
             sizes: self.sizes(),
-            brake: self.brake.report(self.cache.n_objects(Resource::Endpoints), now),
+            deletion_limiter: self
+                .deletion_limiter
+                .report(self.cache.n_objects(PublishedResource::Endpoints), now),
             throttled_for,
         }
     }
 
     /// All that is known of one key, troubled or not.
-    pub fn report_key(&self, key: &Key, now: Moment) -> Vec<KeyReport> {
+    pub fn report_key(&self, key: &Key, now: MonotonicTime) -> Vec<KeyStatus> {
         self.lanes.iter().filter_map(|lane| lane.report_key(key, now)).collect()
     }
 
-    fn n_objects(&self, kind: Kind) -> usize {
+    fn n_objects(&self, kind: WatchedResource) -> usize {
         match kind {
-            Kind::Services => self.cache.n_services(),
-            Kind::Pods => self.cache.n_pods(),
-            Kind::Nodes => self.cache.n_nodes(),
-            Kind::Endpoints => self.cache.n_objects(Resource::Endpoints),
-            Kind::Slices => self.cache.n_objects(Resource::Slices),
+            WatchedResource::Services => self.cache.n_services(),
+            WatchedResource::Pods => self.cache.n_pods(),
+            WatchedResource::Nodes => self.cache.n_nodes(),
+            WatchedResource::Endpoints => self.cache.n_objects(PublishedResource::Endpoints),
+            WatchedResource::Slices => self.cache.n_objects(PublishedResource::Slices),
         }
     }
 
     fn sizes(&self) -> Sizes {
         Sizes {
             n_label_sets: self.cache.n_label_sets(),
-            n_texts: self.cache.n_texts(),
+            n_interned_strings: self.cache.n_interned_strings(),
             n_tombstones: self.cache.n_tombstones(),
-            n_remembered_keys: self.lanes.iter().map(|lane| lane.keys.len()).sum(),
+            n_tracked_keys: self.lanes.iter().map(|lane| lane.keys.len()).sum(),
             cache_bytes: self.cache.bytes(),
         }
     }
 }
 
 /// Failures first, then what flies, then what waits, the oldest first.
-fn rank(report: &KeyReport) -> (u8, std::cmp::Reverse<Duration>, &Key) {
+fn rank(report: &KeyStatus) -> (u8, std::cmp::Reverse<Duration>, &Key) {
     let (class, age) = match report.state {
         Placed::BackingOff { remaining } => (0, Duration::MAX - remaining),
         Placed::InFlight { since } => (1, since),
@@ -70,14 +72,14 @@ fn rank(report: &KeyReport) -> (u8, std::cmp::Reverse<Duration>, &Key) {
 }
 
 impl Lane {
-    fn notable_keys(&self, now: Moment) -> impl Iterator<Item = KeyReport> {
+    fn notable_keys(&self, now: MonotonicTime) -> impl Iterator<Item = KeyStatus> {
         let troubled = self.keys.troubles().map(|(key, _)| key);
         let idle = troubled.filter(|key| self.queue.place(key).is_none());
         let keys = self.queue.keys().chain(idle);
         keys.filter_map(move |key| self.report_key(key, now))
     }
 
-    fn report_key(&self, key: &Key, now: Moment) -> Option<KeyReport> {
+    fn report_key(&self, key: &Key, now: MonotonicTime) -> Option<KeyStatus> {
         let (tally, trouble) = (self.keys.tally(key), self.keys.trouble(key));
         let place = self.queue.place(key);
         if tally.is_none() && trouble.is_none() && place.is_none() {
@@ -92,33 +94,33 @@ impl Lane {
             Some(Place::Waiting { since, .. }) => Placed::Waiting { since: now.since(since) },
             None => Placed::Idle,
         };
-        Some(KeyReport {
+        Some(KeyStatus {
             controller: self.settings.controller,
             key: key.clone(),
             state: state_now,
             n_failures,
-            last_end: trouble.and_then(|trouble| trouble.last_end),
+            last_result: trouble.and_then(|trouble| trouble.last_result),
             last_error: trouble.and_then(|one| Some(one.failure.as_ref()?.message.clone())),
-            left_out: tally.map(Tally::left_out).unwrap_or_default(),
+            excluded_pods: tally.map(Tally::excluded_pods).unwrap_or_default(),
         })
     }
 
-    fn report(&self, now: Moment) -> ControllerReport {
+    fn report(&self, now: MonotonicTime) -> ControllerStatus {
         let (n_due, n_later, oldest_wait) = self.queue.census(now);
         let sums = self.keys.sums().clone();
-        ControllerReport {
+        ControllerStatus {
             controller: self.settings.controller,
             n_waiting: n_due,
             n_in_flight: self.queue.n_flying(),
             n_backing_off: n_later,
             oldest_wait,
-            oldest_flight: self.queue.oldest_flight(now),
+            oldest_in_flight: self.queue.oldest_in_flight(now),
             n_adds: self.queue.n_marks(),
             n_retries: self.n_retries,
             n_endpoints_desired: sums.n_desired,
             n_slices: sums.n_slices,
             n_slices_desired: sums.n_slices_desired,
-            left_out: sums.left_out,
+            excluded_pods: sums.excluded_pods,
             n_by_traffic_distribution: sums.n_by_distribution,
         }
     }

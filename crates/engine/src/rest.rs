@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::Moment;
+use crate::MonotonicTime;
 use crate::queue::Priority;
 
 /// No change waits longer for being collected.
@@ -23,21 +23,21 @@ const FEW_PODS: usize = 100;
 /// Until when a key rests: from what takes traffic away, and from everything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
-    removals: Moment,
-    others: Moment,
+    removals: MonotonicTime,
+    others: MonotonicTime,
 }
 
 impl Rest {
-    pub fn after_plan(planned: Moment, n_pods: usize) -> Self {
+    pub fn after_plan(planned: MonotonicTime, n_pods: usize) -> Self {
         let n_pods = u32::try_from(n_pods.saturating_sub(FEW_PODS)).unwrap_or(u32::MAX);
         Self::new(planned, REST_A_POD.saturating_mul(n_pods))
     }
 
-    pub fn after_writes(planned: Moment, landed: Moment) -> Self {
+    pub fn after_writes(planned: MonotonicTime, landed: MonotonicTime) -> Self {
         Self::new(landed, landed.since(planned))
     }
 
-    fn new(from: Moment, least: Duration) -> Self {
+    fn new(from: MonotonicTime, least: Duration) -> Self {
         Self {
             removals: from + least.min(REST_MAX),
             others: from + least.saturating_mul(4).min(REST_MAX),
@@ -50,7 +50,7 @@ impl Rest {
     }
 
     /// Nothing of this priority is due before.
-    pub fn until(self, priority: Priority) -> Moment {
+    pub fn until(self, priority: Priority) -> MonotonicTime {
         match priority {
             Priority::Removal => self.removals,
             Priority::Live | Priority::Background => self.others,
@@ -62,13 +62,13 @@ impl Rest {
 mod tests {
     use super::*;
 
-    fn at(millis: u64) -> Moment {
-        Moment::after_start(Duration::from_millis(millis))
+    fn at(millis: u64) -> MonotonicTime {
+        MonotonicTime::after_start(Duration::from_millis(millis))
     }
 
     #[test]
     fn who_was_never_written_does_not_rest() {
-        assert_eq!(Rest::default().until(Priority::Live), Moment::START);
+        assert_eq!(Rest::default().until(Priority::Live), MonotonicTime::START);
     }
 
     #[test]

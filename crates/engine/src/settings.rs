@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::{Controller, Kind};
+use endpointd_model::{Controller, WatchedResource};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -40,16 +40,25 @@ impl Default for Settings {
 
 impl Settings {
     /// The kinds of objects the controllers that run look at.
-    pub fn kinds(&self) -> Vec<Kind> {
+    pub fn kinds(&self) -> Vec<WatchedResource> {
         let needs = |controller: Controller| match controller {
-            Controller::Slices => {
-                [Kind::Services, Kind::Pods, Kind::Nodes, Kind::Slices].as_slice()
+            Controller::Slices => [
+                WatchedResource::Services,
+                WatchedResource::Pods,
+                WatchedResource::Nodes,
+                WatchedResource::Slices,
+            ]
+            .as_slice(),
+            Controller::Endpoints => {
+                &[WatchedResource::Services, WatchedResource::Pods, WatchedResource::Endpoints]
             }
-            Controller::Endpoints => &[Kind::Services, Kind::Pods, Kind::Endpoints],
-            Controller::Mirror => &[Kind::Services, Kind::Endpoints, Kind::Slices],
+            Controller::Mirror => {
+                &[WatchedResource::Services, WatchedResource::Endpoints, WatchedResource::Slices]
+            }
         };
-        let is_needed =
-            |kind: &Kind| self.controllers.iter().any(|one| needs(one.controller).contains(kind));
-        Kind::ALL.into_iter().filter(is_needed).collect()
+        let is_needed = |kind: &WatchedResource| {
+            self.controllers.iter().any(|one| needs(one.controller).contains(kind))
+        };
+        WatchedResource::ALL.into_iter().filter(is_needed).collect()
     }
 }

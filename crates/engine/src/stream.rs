@@ -2,53 +2,53 @@
 
 use std::collections::BTreeMap;
 
-use endpointd_model::{Change, Key, Kind, Text, Version};
+use endpointd_model::{Key, ResourceEvent, ResourceVersion, SharedStr, WatchedResource};
 
 use endpointd_mutants::{Mutant, is_on};
 
 use crate::cache::Picture;
-use crate::{KindReport, Moment};
+use crate::{MonotonicTime, WatchStatus};
 
 /// Unreadable objects remembered by name; more are as bad, but not listed.
 const UNREADABLE_MAX: usize = 100;
 
 #[derive(Debug)]
 pub struct Stream {
-    pub kind: Kind,
+    pub kind: WatchedResource,
     pub picture: Picture,
     pub is_listing: bool,
-    pub is_listed: bool,
+    pub is_synced: bool,
     /// All changes up to here have been told; a watch never goes back within a kind.
-    pub passed: Version,
+    pub passed: ResourceVersion,
     /// Shown by the picture under way, although we were told that they are gone: the picture is
     /// old, or we were told wrong. Its end decides.
-    pub doubtful: Vec<Change>,
-    lost: Option<Text>,
-    heard: Moment,
-    unreadable: BTreeMap<Key, Text>,
+    pub doubtful: Vec<ResourceEvent>,
+    lost: Option<SharedStr>,
+    heard: MonotonicTime,
+    unreadable: BTreeMap<Key, SharedStr>,
 }
 
 impl Stream {
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: WatchedResource) -> Self {
         Self {
             kind,
             picture: 0,
             is_listing: false,
-            is_listed: false,
-            passed: Version::OLDEST,
+            is_synced: false,
+            passed: ResourceVersion::OLDEST,
             doubtful: Vec::new(),
             lost: None,
-            heard: Moment::START,
+            heard: MonotonicTime::START,
             unreadable: BTreeMap::new(),
         }
     }
 
-    pub fn hear(&mut self, now: Moment) {
+    pub fn hear(&mut self, now: MonotonicTime) {
         self.heard = now;
         self.lost = None;
     }
 
-    pub fn lose(&mut self, reason: Text) {
+    pub fn lose(&mut self, reason: SharedStr) {
         self.lost = (!is_on(Mutant::ReadyWhenLost)).then_some(reason);
     }
 
@@ -61,8 +61,8 @@ impl Stream {
 
     /// A change that was told before, as happens when a watch resumes from an older version.
     /// Within a picture everything counts; each object knows by itself how recent it is.
-    pub fn is_replay(&mut self, version: Version) -> bool {
-        if self.is_listing || version == Version::OLDEST {
+    pub fn is_replay(&mut self, version: ResourceVersion) -> bool {
+        if self.is_listing || version == ResourceVersion::OLDEST {
             return false;
         }
         if version <= self.passed {
@@ -72,7 +72,7 @@ impl Stream {
         false
     }
 
-    pub fn note_unreadable(&mut self, key: Key, reason: Text) {
+    pub fn note_unreadable(&mut self, key: Key, reason: SharedStr) {
         if self.unreadable.len() < UNREADABLE_MAX {
             self.unreadable.insert(key, reason);
         }
@@ -84,15 +84,15 @@ impl Stream {
         }
     }
 
-    pub fn report(&self, n_objects: usize, now: Moment) -> KindReport {
-        KindReport {
-            kind: self.kind,
+    pub fn report(&self, n_objects: usize, now: MonotonicTime) -> WatchStatus {
+        WatchStatus {
+            resource: self.kind,
             n_objects,
-            is_listed: self.is_listed,
-            lost: self.lost.clone(),
+            is_synced: self.is_synced,
+            disconnected_reason: self.lost.clone(),
             version: self.passed,
-            age: now.since(self.heard),
-            unreadable: self.unreadable.clone(),
+            last_event_age: now.since(self.heard),
+            decode_errors: self.unreadable.clone(),
         }
     }
 }

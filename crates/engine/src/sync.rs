@@ -4,25 +4,26 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use endpointd_model::{
-    Controller, Failure, FailureKind, Key, Lookup, Notice, Regarding, Resource, Text, Uid, Write,
+    Controller, EventRecord, Failure, FailureKind, InvolvedKind, Key, LiveRead, PublishedResource,
+    SharedStr, Uid, Write,
 };
 use endpointd_mutants::{Mutant, is_on};
-use endpointd_plan::{Memory, Plan};
+use endpointd_plan::{CarriedState, Plan};
 
 use crate::engine::Engine;
 use crate::flights::{Findings, Flight, HeldDelete, Owner};
 use crate::queue::{Priority, Taken};
 use crate::rest::Rest;
 use crate::tally::Tally;
-use crate::{Effect, HintsKind, Moment, SyncEnd, Synced, Ticket, report};
+use crate::{Effect, HintsKind, MonotonicTime, RequestId, SyncResult, SyncSummary, report};
 
 /// A plan, and what it rests on.
 #[derive(Debug)]
 pub struct Planned {
     plan: Plan,
     /// What is absent from our view and thereby dooms what the plan deletes.
-    absent: Vec<Lookup>,
-    unknown_nodes: Vec<Text>,
+    absent: Vec<LiveRead>,
+    unknown_nodes: Vec<SharedStr>,
 }
 
 impl Planned {
@@ -32,7 +33,7 @@ impl Planned {
 }
 
 impl Engine {
-    pub(crate) fn sync(&mut self, lane: usize, taken: Taken, now: Moment) {
+    pub(crate) fn sync(&mut self, lane: usize, taken: Taken, now: MonotonicTime) {
         let controller = self.lanes[lane].settings.controller;
         let owner: Owner = (controller, taken.key.clone());
         let trouble = self.lanes[lane].keys.known_trouble(&taken.key);
@@ -52,25 +53,31 @@ impl Engine {
     }
 
     /// Remembers what a plan learned, and does what it says.
-    pub(crate) fn carry_out(&mut self, lane: usize, taken: &Taken, planned: Planned, now: Moment) {
+    pub(crate) fn carry_out(
+        &mut self,
+        lane: usize,
+        taken: &Taken,
+        planned: Planned,
+        now: MonotonicTime,
+    ) {
         let Planned { plan, absent, unknown_nodes } = planned;
         let controller = self.lanes[lane].settings.controller;
         let owner: Owner = (controller, taken.key.clone());
         self.seek_nodes(unknown_nodes);
         let hints = self.hints_kind(&taken.key);
-        let memory = self.shared_memory(lane, &taken.key, plan.memory);
+        let carried = self.shared_memory(lane, &taken.key, plan.carried);
         let keys = &mut self.lanes[lane].keys;
         let distribution = report::distribution_label(hints.traffic_distribution);
-        let tally = Tally::new(&plan.counts, &plan.left_out, distribution);
-        let rest = Rest::after_plan(now, plan.counts.n_desired + plan.left_out.len());
-        keys.learn(&taken.key, memory, tally, rest);
+        let tally = Tally::new(&plan.counts, &plan.excluded_pods, distribution);
+        let rest = Rest::after_plan(now, plan.counts.n_desired + plan.excluded_pods.len());
+        keys.learn(&taken.key, carried, tally, rest);
         let trouble = keys.known_trouble(&taken.key);
         let confirmed = trouble.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
-        for notice in plan.notices {
-            self.notify(&owner, notice);
+        for record in plan.event_records {
+            self.notify(&owner, record);
         }
-        let unconfirmed: BTreeSet<Lookup> =
-            absent.into_iter().filter(|lookup| !confirmed.contains(lookup)).collect();
+        let unconfirmed: BTreeSet<LiveRead> =
+            absent.into_iter().filter(|read| !confirmed.contains(read)).collect();
         let unconfirmed = if is_on(Mutant::NoLiveRead) { BTreeSet::new() } else { unconfirmed };
         if !unconfirmed.is_empty() {
             // What is confirmed stays so until the rest is, or two reads would take turns for ever.
@@ -83,10 +90,10 @@ impl Engine {
         if is_destructive && let Err(later) = self.pass_brake(now) {
             return self.postpone(&owner, taken, later, now);
         }
-        let synced = Synced {
+        let synced = SyncSummary {
             controller,
             key: taken.key.clone(),
-            end: SyncEnd::Unchanged,
+            result: SyncResult::Unchanged,
             counts: plan.counts,
             n_creates: count(&plan.writes, "create"),
             n_updates: count(&plan.writes, "update"),
@@ -101,13 +108,13 @@ impl Engine {
     }
 
     /// Two controllers publish the same pods, and remember the same times of them.
-    fn shared_memory(&self, lane: usize, key: &Key, mut memory: Memory) -> Memory {
+    fn shared_memory(&self, lane: usize, key: &Key, mut carried: CarriedState) -> CarriedState {
         let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
-        let known = others.filter_map(|(_, other)| other.keys.get(key)?.memory.trigger.as_ref());
-        if let Some(trigger) = &mut memory.trigger {
+        let known = others.filter_map(|(_, other)| other.keys.get(key)?.carried.trigger.as_ref());
+        if let Some(trigger) = &mut carried.trigger {
             known.for_each(|known| trigger.share_with(known));
         }
-        memory
+        carried
     }
 
     /// A bug in a plan must not stop the neighbours: it becomes a failure of its key.
@@ -123,14 +130,14 @@ impl Engine {
     fn plan_key(&self, lane: usize, key: &Key) -> Planned {
         let lane = &self.lanes[lane];
         let state = lane.keys.get(key);
-        let nothing = Memory::default();
-        let memory = state.map_or(&nothing, |state| &state.memory);
+        let nothing = CarriedState::default();
+        let carried = state.map_or(&nothing, |state| &state.carried);
         let in_the_way = lane.keys.in_the_way(key);
-        let service = || Lookup::Service(key.clone());
+        let service = || LiveRead::Service(key.clone());
         match lane.settings.controller {
             Controller::Slices => {
                 let view = self.cache.slice_view(key, in_the_way);
-                let plan = endpointd_plan::slices(&view.snapshot(memory), &self.settings);
+                let plan = endpointd_plan::slices(&view.snapshot(carried), &self.settings);
                 Planned { plan, absent: Vec::new(), unknown_nodes: view.unknown_nodes() }
             }
             Controller::Endpoints => {
@@ -139,7 +146,7 @@ impl Engine {
                     // Nobody's leftover, however the key came to be looked at.
                     return Planned::nothing();
                 }
-                let plan = endpointd_plan::endpoints(&view.snapshot(memory));
+                let plan = endpointd_plan::endpoints(&view.snapshot(carried));
                 let is_doomed = !view.has_service() && has_delete(&plan);
                 let absent = is_doomed.then(service).into_iter().collect();
                 Planned { plan, absent, unknown_nodes: Vec::new() }
@@ -150,7 +157,7 @@ impl Engine {
                 let mut absent = Vec::new();
                 if has_delete(&plan) {
                     absent.extend((!view.has_service()).then(service));
-                    let endpoints = || Lookup::Object(Resource::Endpoints, key.clone());
+                    let endpoints = || LiveRead::Object(PublishedResource::Endpoints, key.clone());
                     absent.extend((!view.has_endpoints()).then(endpoints));
                 }
                 Planned { plan, absent, unknown_nodes: Vec::new() }
@@ -159,12 +166,12 @@ impl Engine {
     }
 
     /// Creates and updates go out at once, all together; deletes wait for them.
-    fn take_off(&mut self, owner: &Owner, writes: Vec<Write>, now: Moment) {
+    fn take_off(&mut self, owner: &Owner, writes: Vec<Write>, now: MonotonicTime) {
         let is_delete =
             |write: &Write| matches!(write, Write::Delete(_)) && !is_on(Mutant::DeletesFirst);
         let (deletes, first): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_delete);
         let moved = |write: &Write| if deletes.is_empty() { Vec::new() } else { addresses(write) };
-        let sent: Vec<(Ticket, Vec<Text>)> = first
+        let sent: Vec<(RequestId, Vec<SharedStr>)> = first
             .into_iter()
             .map(|write| {
                 let addresses = moved(&write);
@@ -183,38 +190,54 @@ impl Engine {
     }
 
     /// The writes that publish elsewhere what this delete takes away.
-    fn tickets_that_keep(&self, delete: &Write, sent: &[(Ticket, Vec<Text>)]) -> Vec<Ticket> {
-        let doomed = (delete.resource() == Resource::Slices)
+    fn tickets_that_keep(
+        &self,
+        delete: &Write,
+        sent: &[(RequestId, Vec<SharedStr>)],
+    ) -> Vec<RequestId> {
+        let doomed = (delete.resource() == PublishedResource::Slices)
             .then(|| self.cache.slice(&delete.key().namespace, &delete.key().name))
             .flatten();
         let Some(doomed) = doomed else { return Vec::new() };
-        let doomed: BTreeSet<&Text> =
+        let doomed: BTreeSet<&SharedStr> =
             doomed.endpoints.iter().flat_map(|endpoint| &endpoint.addresses).collect();
-        let keeps = |(_, addresses): &&(Ticket, Vec<Text>)| {
+        let keeps = |(_, addresses): &&(RequestId, Vec<SharedStr>)| {
             addresses.iter().any(|address| doomed.contains(address))
         };
-        sent.iter().filter(keeps).map(|(ticket, _)| *ticket).collect()
+        sent.iter().filter(keeps).map(|(id, _)| *id).collect()
     }
 
-    pub(crate) fn send(&mut self, owner: &Owner, write: Write) -> Ticket {
+    pub(crate) fn send(&mut self, owner: &Owner, write: Write) -> RequestId {
         let write = unguarded(write);
-        let ticket = self.flights.send(owner, &write);
+        let id = self.flights.send(owner, &write);
         let write = Box::new(write);
-        self.effects.push_back(Effect::Send { ticket, controller: owner.0, write });
-        ticket
+        self.effects.push_back(Effect::Send { id, controller: owner.0, write });
+        id
     }
 
     /// A flight that only reads; the key is planned when the answers are in.
-    fn read_first(&mut self, owner: &Owner, lookups: BTreeSet<Lookup>, taken: &Taken, now: Moment) {
+    fn read_first(
+        &mut self,
+        owner: &Owner,
+        reads: BTreeSet<LiveRead>,
+        taken: &Taken,
+        now: MonotonicTime,
+    ) {
         self.begin(owner, None, taken, now);
         if let Some(flight) = self.flights.get_mut(owner) {
-            flight.looks = lookups;
+            flight.looks = reads;
             flight.findings.is_stale = true;
         }
         self.go_on(owner, now);
     }
 
-    fn begin(&mut self, owner: &Owner, synced: Option<Box<Synced>>, taken: &Taken, now: Moment) {
+    fn begin(
+        &mut self,
+        owner: &Owner,
+        synced: Option<Box<SyncSummary>>,
+        taken: &Taken,
+        now: MonotonicTime,
+    ) {
         let flight = Flight {
             n_pending: 0,
             later: Vec::new(),
@@ -228,7 +251,7 @@ impl Engine {
         self.flights.begin(owner.clone(), flight);
     }
 
-    fn refuse(&mut self, owner: &Owner, failure: Failure, taken: &Taken, now: Moment) {
+    fn refuse(&mut self, owner: &Owner, failure: Failure, taken: &Taken, now: MonotonicTime) {
         self.begin(owner, None, taken, now);
         if let Some(flight) = self.flights.get_mut(owner) {
             flight.findings.failure = Some(failure);
@@ -236,38 +259,38 @@ impl Engine {
         self.go_on(owner, now);
     }
 
-    fn pass_brake(&mut self, now: Moment) -> Result<(), Moment> {
-        self.brake.pass(self.cache.n_objects(Resource::Endpoints), now)
+    fn pass_brake(&mut self, now: MonotonicTime) -> Result<(), MonotonicTime> {
+        self.deletion_limiter.pass(self.cache.n_objects(PublishedResource::Endpoints), now)
     }
 
-    fn postpone(&mut self, owner: &Owner, taken: &Taken, due: Moment, now: Moment) {
+    fn postpone(&mut self, owner: &Owner, taken: &Taken, due: MonotonicTime, now: MonotonicTime) {
         let Some(lane) = self.lane_mut(owner.0) else { return };
         lane.queue.land(&owner.1);
         lane.queue.mark(&owner.1, taken.priority, due, now);
     }
 
     /// Asks once for each node that pods run on and that we have never seen.
-    fn seek_nodes(&mut self, names: Vec<Text>) {
+    fn seek_nodes(&mut self, names: Vec<SharedStr>) {
         for name in names {
             if !self.sought_nodes.contains_key(&name) {
-                let ticket = self.flights.look_for_node(name.clone());
-                self.sought_nodes.insert(name.clone(), ticket);
-                self.effects.push_back(Effect::Look { ticket, lookup: Lookup::Node(name) });
+                let id = self.flights.look_for_node(name.clone());
+                self.sought_nodes.insert(name.clone(), id);
+                self.effects.push_back(Effect::LiveRead { id, read: LiveRead::Node(name) });
             }
         }
     }
 
-    pub(crate) fn notify(&mut self, owner: &Owner, notice: Notice) {
+    pub(crate) fn notify(&mut self, owner: &Owner, record: EventRecord) {
         let (controller, key) = owner;
-        let uid = match notice.regarding {
-            Regarding::Service => self.cache.service(key).map(|service| service.uid.clone()),
-            Regarding::Endpoints => {
-                self.cache.object(Resource::Endpoints, key).map(|known| known.uid)
+        let uid = match record.involved_kind {
+            InvolvedKind::Service => self.cache.service(key).map(|service| service.uid.clone()),
+            InvolvedKind::Endpoints => {
+                self.cache.object(PublishedResource::Endpoints, key).map(|known| known.uid)
             }
         };
         let uid: Uid = uid.unwrap_or_default();
         let (controller, key) = (*controller, key.clone());
-        self.effects.push_back(Effect::Notify { controller, key, uid, notice });
+        self.effects.push_back(Effect::RecordEvent { controller, key, uid, record });
     }
 
     fn hints_kind(&self, key: &Key) -> HintsKind {
@@ -285,10 +308,10 @@ fn unguarded(mut write: Write) -> Write {
         Write::Update(endpointd_model::Object::Slice(slice))
             if is_on(Mutant::UpdateWithoutVersion) =>
         {
-            slice.meta.resource_version = Text::default();
+            slice.meta.resource_version = SharedStr::default();
         }
         Write::Delete(target) if is_on(Mutant::DeleteWithoutUid) => {
-            (target.uid, target.resource_version) = (Uid::default(), Text::default());
+            (target.uid, target.resource_version) = (Uid::default(), SharedStr::default());
         }
         Write::Create(_) | Write::Update(_) | Write::Delete(_) => {}
     }
@@ -304,7 +327,7 @@ fn count(writes: &[Write], verb: &str) -> usize {
 }
 
 /// The addresses a written slice will hold.
-fn addresses(write: &Write) -> Vec<Text> {
+fn addresses(write: &Write) -> Vec<SharedStr> {
     match write.object() {
         Some(endpointd_model::Object::Slice(slice)) => {
             slice.endpoints.iter().flat_map(|one| one.addresses.iter().cloned()).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use endpointd_plan::{Counts, LeftOut, Reason};
+use endpointd_plan::{Counts, ExcludedPod, ExclusionReason};
 
 /// Of one key, as its last plan counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Tally {
     n_slices_desired: u32,
     distribution: Option<&'static str>,
     /// Matching pods that are not published, by reason.
-    left_out: Vec<(Reason, u32)>,
+    excluded_pods: Vec<(ExclusionReason, u32)>,
 }
 
 /// Of all keys. What nobody has any more is not in the maps.
@@ -21,14 +21,18 @@ pub struct Sums {
     pub n_desired: usize,
     pub n_slices: usize,
     pub n_slices_desired: usize,
-    pub left_out: BTreeMap<Reason, usize>,
+    pub excluded_pods: BTreeMap<ExclusionReason, usize>,
     pub n_by_distribution: BTreeMap<Option<&'static str>, usize>,
 }
 
 impl Tally {
-    pub fn new(counts: &Counts, left_out: &[LeftOut], distribution: Option<&'static str>) -> Self {
-        let mut by_reason: BTreeMap<Reason, u32> = BTreeMap::new();
-        for one in left_out {
+    pub fn new(
+        counts: &Counts,
+        excluded_pods: &[ExcludedPod],
+        distribution: Option<&'static str>,
+    ) -> Self {
+        let mut by_reason: BTreeMap<ExclusionReason, u32> = BTreeMap::new();
+        for one in excluded_pods {
             *by_reason.entry(one.reason).or_default() += 1;
         }
         Self {
@@ -36,36 +40,36 @@ impl Tally {
             n_slices: counts.n_slices as u32,
             n_slices_desired: counts.n_slices_desired as u32,
             distribution,
-            left_out: by_reason.into_iter().collect(),
+            excluded_pods: by_reason.into_iter().collect(),
         }
     }
 
-    pub fn left_out(&self) -> BTreeMap<Reason, usize> {
-        self.left_out.iter().map(|(reason, n)| (*reason, *n as usize)).collect()
+    pub fn excluded_pods(&self) -> BTreeMap<ExclusionReason, usize> {
+        self.excluded_pods.iter().map(|(reason, n)| (*reason, *n as usize)).collect()
     }
 }
 
 impl Sums {
     pub fn add(&mut self, tally: &Tally) {
-        let Tally { n_desired, n_slices, n_slices_desired, distribution, left_out } = tally;
+        let Tally { n_desired, n_slices, n_slices_desired, distribution, excluded_pods } = tally;
         self.n_desired += *n_desired as usize;
         self.n_slices += *n_slices as usize;
         self.n_slices_desired += *n_slices_desired as usize;
         *self.n_by_distribution.entry(*distribution).or_default() += 1;
-        for (reason, n) in left_out {
-            *self.left_out.entry(*reason).or_default() += *n as usize;
+        for (reason, n) in excluded_pods {
+            *self.excluded_pods.entry(*reason).or_default() += *n as usize;
         }
     }
 
     /// What was added before goes again.
     pub fn subtract(&mut self, tally: &Tally) {
-        let Tally { n_desired, n_slices, n_slices_desired, distribution, left_out } = tally;
+        let Tally { n_desired, n_slices, n_slices_desired, distribution, excluded_pods } = tally;
         self.n_desired -= *n_desired as usize;
         self.n_slices -= *n_slices as usize;
         self.n_slices_desired -= *n_slices_desired as usize;
         take(&mut self.n_by_distribution, distribution, 1);
-        for (reason, n) in left_out {
-            take(&mut self.left_out, reason, *n as usize);
+        for (reason, n) in excluded_pods {
+            take(&mut self.excluded_pods, reason, *n as usize);
         }
     }
 }
@@ -92,15 +96,15 @@ mod tests {
     use super::*;
 
     fn tally(n_desired: u32, distribution: Option<&'static str>, n_without_ip: u32) -> Tally {
-        let left_out = vec![(Reason::NoAddress, n_without_ip)];
-        Tally { n_desired, distribution, left_out, ..Tally::default() }
+        let excluded_pods = vec![(ExclusionReason::NoAddress, n_without_ip)];
+        Tally { n_desired, distribution, excluded_pods, ..Tally::default() }
     }
 
     #[test]
     fn what_is_added_and_taken_back_leaves_no_trace() {
         let (first, second) = (tally(3, None, 2), tally(5, Some("PreferSameZone"), 1));
         let mut sums: Sums = [&first, &second].into_iter().collect();
-        assert_eq!((sums.n_desired, sums.left_out[&Reason::NoAddress]), (8, 3));
+        assert_eq!((sums.n_desired, sums.excluded_pods[&ExclusionReason::NoAddress]), (8, 3));
         sums.subtract(&second);
         assert_eq!(sums, [&first].into_iter().collect());
         sums.subtract(&first);

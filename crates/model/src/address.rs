@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Deref;
 
-use crate::Text;
+use crate::SharedStr;
 
 /// IP family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,7 +62,7 @@ fn parse_ipv4_with_zeros(text: &str) -> Option<Ipv4Addr> {
 /// formatter of the standard library takes longer to write one than all else takes that is done
 /// to it.
 #[derive(Clone, Copy, Debug)]
-pub struct IpText {
+pub struct IpStr {
     bytes: [u8; IP_TEXT_BYTES_MAX],
     n_bytes: usize,
 }
@@ -70,7 +70,7 @@ pub struct IpText {
 /// Of `ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff`.
 const IP_TEXT_BYTES_MAX: usize = 39;
 
-impl IpText {
+impl IpStr {
     pub fn new(ip: IpAddr) -> Self {
         let mut text = Self { bytes: [0; IP_TEXT_BYTES_MAX], n_bytes: 0 };
         match ip {
@@ -101,7 +101,7 @@ impl IpText {
     }
 }
 
-impl fmt::Write for IpText {
+impl fmt::Write for IpStr {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let room = self.bytes[self.n_bytes..].get_mut(..part.len()).ok_or(fmt::Error)?;
         room.copy_from_slice(part.as_bytes());
@@ -110,7 +110,7 @@ impl fmt::Write for IpText {
     }
 }
 
-impl Deref for IpText {
+impl Deref for IpStr {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -118,8 +118,8 @@ impl Deref for IpText {
     }
 }
 
-impl From<IpText> for Text {
-    fn from(text: IpText) -> Self {
+impl From<IpStr> for SharedStr {
+    fn from(text: IpStr) -> Self {
         Self::from(&*text)
     }
 }
@@ -148,7 +148,7 @@ impl fmt::Display for BadAddress {
 
 /// One such address makes the API server refuse the whole object (CVE-2021-25737 and after), so
 /// it is left out before writing. Upstream's validation: `ValidateEndpointIP`.
-pub fn refused_by_api_server(ip: IpAddr) -> Option<BadAddress> {
+pub fn is_forbidden_endpoint_ip(ip: IpAddr) -> Option<BadAddress> {
     if ip.is_unspecified() {
         return Some(BadAddress::Unspecified);
     }
@@ -205,7 +205,7 @@ mod tests {
         let longest = ["ffff"; 8].join(":");
         let v6 = v6.into_iter().chain([longest]).map(|text| text.parse().expect("an address"));
         for ip in v4.chain(v6) {
-            assert_eq!(&*IpText::new(ip), ip.to_string());
+            assert_eq!(&*IpStr::new(ip), ip.to_string());
         }
     }
 
@@ -225,7 +225,7 @@ mod tests {
             ("fd00::1", None),
         ] {
             let ip = parse_ip(text).expect("a test address");
-            assert_eq!(refused_by_api_server(ip), want, "{text}");
+            assert_eq!(is_forbidden_endpoint_ip(ip), want, "{text}");
         }
     }
 }

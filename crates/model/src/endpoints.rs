@@ -1,6 +1,6 @@
 //! Endpoints, complete.
 
-use crate::{Meta, ObjectRef, Protocol, Text};
+use crate::{Meta, ObjectRef, Protocol, SharedStr};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoints {
@@ -18,17 +18,17 @@ pub struct Subset {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndpointAddress {
     /// As written: two spellings of one address are two addresses until they are mirrored.
-    pub ip: Text,
-    pub hostname: Option<Text>,
+    pub ip: SharedStr,
+    pub hostname: Option<SharedStr>,
     /// Absent differs from empty; upstream writes an empty one for an unscheduled pod.
-    pub node_name: Option<Text>,
+    pub node_name: Option<SharedStr>,
     pub target_ref: Option<ObjectRef>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubsetPort {
-    pub name: Text,
+    pub name: SharedStr,
     pub port: i32,
     pub protocol: Protocol,
-    pub app_protocol: Option<Text>,
+    pub app_protocol: Option<SharedStr>,
 }

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use crate::Text;
+use crate::SharedStr;
 
 /// Namespace and name of a Service (or Endpoints): queued, planned, logged, and counted per key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    pub namespace: Text,
-    pub name: Text,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
 }
 
 impl Key {
-    pub fn new(namespace: impl Into<Text>, name: impl Into<Text>) -> Self {
+    pub fn new(namespace: impl Into<SharedStr>, name: impl Into<SharedStr>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 }
@@ -53,7 +53,7 @@ impl Controller {
     }
 
     /// The component recorded as the source of Kubernetes Events.
-    pub fn notice_source(self) -> &'static str {
+    pub fn event_source(self) -> &'static str {
         match self {
             Self::Slices => "endpoint-slice-controller",
             Self::Endpoints => "endpoint-controller",

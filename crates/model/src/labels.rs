@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::Text;
+use crate::SharedStr;
 
 /// A set of labels, sorted by key, cheap to clone. Also serves as a selector.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Labels(Arc<[(Text, Text)]>);
+pub struct Labels(Arc<[(SharedStr, SharedStr)]>);
 
 /// Annotations have the same shape.
 pub type Annotations = Labels;
 
 impl Labels {
-    pub fn get(&self, key: &str) -> Option<&Text> {
+    pub fn get(&self, key: &str) -> Option<&SharedStr> {
         let at = self.0.binary_search_by(|(candidate, _)| candidate.as_ref().cmp(key)).ok()?;
         Some(&self.0[at].1)
     }
@@ -27,7 +27,7 @@ impl Labels {
         self.get(key).is_some()
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Text, &Text)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&SharedStr, &SharedStr)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
@@ -50,7 +50,7 @@ impl Labels {
     }
 
     /// A copy to change; collect it into `Labels` again.
-    pub fn to_map(&self) -> BTreeMap<Text, Text> {
+    pub fn to_map(&self) -> BTreeMap<SharedStr, SharedStr> {
         self.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
@@ -78,15 +78,15 @@ impl Default for Labels {
 }
 
 /// A key given twice keeps its last value, as in a JSON object.
-impl FromIterator<(Text, Text)> for Labels {
-    fn from_iter<I: IntoIterator<Item = (Text, Text)>>(pairs: I) -> Self {
-        let mut pairs: Vec<(Text, Text)> = pairs.into_iter().collect();
+impl FromIterator<(SharedStr, SharedStr)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (SharedStr, SharedStr)>>(pairs: I) -> Self {
+        let mut pairs: Vec<(SharedStr, SharedStr)> = pairs.into_iter().collect();
         if pairs.is_empty() {
             return Self::default();
         }
         // Mostly they come from a set, and are in order.
         if !pairs.is_sorted_by(|(before, _), (key, _)| before < key) {
-            let map: BTreeMap<Text, Text> = pairs.into_iter().collect();
+            let map: BTreeMap<SharedStr, SharedStr> = pairs.into_iter().collect();
             pairs = map.into_iter().collect();
         }
         Self(pairs.into())
@@ -95,7 +95,10 @@ impl FromIterator<(Text, Text)> for Labels {
 
 impl<'a> FromIterator<(&'a str, &'a str)> for Labels {
     fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(pairs: I) -> Self {
-        pairs.into_iter().map(|(key, value)| (Text::from(key), Text::from(value))).collect()
+        pairs
+            .into_iter()
+            .map(|(key, value)| (SharedStr::from(key), SharedStr::from(value)))
+            .collect()
     }
 }
 

@@ -1,47 +1,47 @@
 //! What endpointd knows and wants. Compact objects it reads (`Service`, `Pod`, `Node`), complete
 //! objects it writes (`EndpointSlice`, `Endpoints`), and the values that say what to do with them
-//! (`Change`, `Write`, `Outcome`, `Notice`). No behaviour beyond what a value can say about itself.
+//! (`ResourceEvent`, `Write`, `WriteResult`, `EventRecord`). No behaviour beyond what a value can say about itself.
 //!
 //! Everything that is absent, null, or empty on the wire is the same here; parsing happens once,
 //! in `endpointd-wire`.
 
 mod address;
-mod change;
 mod endpoints;
+mod event_record;
 mod key;
 mod labels;
 mod meta;
 pub mod names;
 mod node;
-mod notice;
-mod outcome;
 mod pod;
 mod port;
+mod resource_version;
 mod service;
 mod slice;
 mod uid;
-mod version;
+mod watch;
 mod write;
+mod write_result;
 
-pub use address::{BadAddress, Family, IpText, parse_ip, refused_by_api_server};
-pub use change::{Change, Kind, News, Sight};
+pub use address::{BadAddress, Family, IpStr, is_forbidden_endpoint_ip, parse_ip};
 pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
+pub use event_record::{EventReason, EventRecord, EventType, InvolvedKind};
 pub use jiff::Timestamp;
 pub use key::{Controller, Key};
 pub use labels::{Annotations, Labels};
 pub use meta::{Meta, ObjectRef, OwnerRef};
 pub use node::Node;
-pub use notice::{Notice, NoticeReason, NoticeType, Regarding};
-pub use outcome::{Failure, FailureKind, Found, Lookup, Outcome};
 pub use pod::{NamedPort, Phase, Pod, PodIp, PodIps, Readiness};
 pub use port::{EndpointPort, Protocol};
+pub use resource_version::ResourceVersion;
 pub use service::{
     ClusterIp, Selection, Service, ServicePort, TargetPort, TopologyMode, TrafficDistribution,
 };
 pub use slice::{AddressType, Conditions, Endpoint, EndpointSlice, Hints};
-pub use uid::{Uid, UidForm};
-pub use version::Version;
-pub use write::{Object, Resource, Target, Write};
+pub use uid::{Uid, UidRepr};
+pub use watch::{ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};
+pub use write::{DeleteTarget, Object, PublishedResource, Write};
+pub use write_result::{Failure, FailureKind, LiveRead, LiveReadResult, WriteResult};
 
 /// Immutable text that many objects share; cloning it copies a pointer.
-pub type Text = std::sync::Arc<str>;
+pub type SharedStr = std::sync::Arc<str>;

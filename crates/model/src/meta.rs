@@ -1,17 +1,17 @@
 //! Metadata of the objects we write, complete, so that a write loses nothing that was there.
 
-use crate::{Annotations, Key, Labels, Text, Timestamp, Uid};
+use crate::{Annotations, Key, Labels, SharedStr, Timestamp, Uid};
 
 /// Everything a written object's metadata can carry, except `managedFields`: the API server
 /// keeps those by itself when an update leaves them out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
-    pub namespace: Text,
-    pub name: Text,
-    pub generate_name: Option<Text>,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
+    pub generate_name: Option<SharedStr>,
     pub uid: Uid,
     /// Empty for an object that does not exist yet.
-    pub resource_version: Text,
+    pub resource_version: SharedStr,
     pub generation: Option<i64>,
     pub created: Option<Timestamp>,
     pub deleted: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub struct Meta {
     pub labels: Labels,
     pub annotations: Annotations,
     pub owners: Vec<OwnerRef>,
-    pub finalizers: Vec<Text>,
+    pub finalizers: Vec<SharedStr>,
 }
 
 impl Meta {
@@ -35,9 +35,9 @@ impl Meta {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerRef {
-    pub api_version: Text,
-    pub kind: Text,
-    pub name: Text,
+    pub api_version: SharedStr,
+    pub kind: SharedStr,
+    pub name: SharedStr,
     pub uid: Uid,
     pub controller: Option<bool>,
     pub block_owner_deletion: Option<bool>,
@@ -46,13 +46,13 @@ pub struct OwnerRef {
 /// What an endpoint stands for. Absent fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectRef {
-    pub kind: Text,
-    pub namespace: Text,
-    pub name: Text,
+    pub kind: SharedStr,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
     pub uid: Uid,
-    pub api_version: Text,
-    pub resource_version: Text,
-    pub field_path: Text,
+    pub api_version: SharedStr,
+    pub resource_version: SharedStr,
+    pub field_path: SharedStr,
 }
 
 impl ObjectRef {

@@ -1,12 +1,12 @@
 //! The part of a node that matters to topology.
 
-use crate::Text;
+use crate::SharedStr;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    pub name: Text,
-    pub resource_version: Text,
-    pub zone: Option<Text>,
+    pub name: SharedStr,
+    pub resource_version: SharedStr,
+    pub zone: Option<SharedStr>,
     pub is_ready: bool,
     pub is_control_plane: bool,
     /// Allocatable CPU in billionths of a core, the finest a Kubernetes quantity can say.

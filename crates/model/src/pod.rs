@@ -3,18 +3,18 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::{Family, Key, Labels, Protocol, Text, Timestamp, Uid, parse_ip};
+use crate::{Family, Key, Labels, Protocol, SharedStr, Timestamp, Uid, parse_ip};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
-    pub namespace: Text,
-    pub name: Text,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
     pub uid: Uid,
-    pub resource_version: Text,
+    pub resource_version: SharedStr,
     pub labels: Labels,
-    pub node_name: Option<Text>,
-    pub hostname: Option<Text>,
-    pub subdomain: Option<Text>,
+    pub node_name: Option<SharedStr>,
+    pub hostname: Option<SharedStr>,
+    pub subdomain: Option<SharedStr>,
     pub ips: PodIps,
     pub phase: Phase,
     pub readiness: Option<Readiness>,
@@ -38,7 +38,7 @@ impl Pod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     #[default]
-    Live,
+    Active,
     Failed,
     Succeeded,
 }
@@ -67,19 +67,19 @@ impl PodIps {
 pub enum PodIp {
     Ip(IpAddr),
     /// Not an IP address; kept so that people can be told what was there.
-    Garbage(Text),
+    Invalid(SharedStr),
 }
 
 impl PodIp {
     pub fn parse(text: &str) -> Self {
-        parse_ip(text).map_or_else(|| Self::Garbage(text.into()), Self::Ip)
+        parse_ip(text).map_or_else(|| Self::Invalid(text.into()), Self::Ip)
     }
 
-    /// Garbage counts as IPv4, as upstream's `IsIPv6` makes it.
+    /// Invalid counts as IPv4, as upstream's `IsIPv6` makes it.
     pub fn family(&self) -> Family {
         match self {
             Self::Ip(ip) => Family::of(*ip),
-            Self::Garbage(_) => Family::V4,
+            Self::Invalid(_) => Family::V4,
         }
     }
 }
@@ -87,7 +87,7 @@ impl PodIp {
 /// A container port with a name, as target ports refer to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamedPort {
-    pub name: Text,
+    pub name: SharedStr,
     pub protocol: Protocol,
     pub number: i32,
 }

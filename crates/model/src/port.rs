@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Text;
+use crate::SharedStr;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
@@ -11,7 +11,7 @@ pub enum Protocol {
     Udp,
     Sctp,
     /// Whatever else an object says; compared and written as it came.
-    Other(Text),
+    Other(SharedStr),
 }
 
 impl Protocol {
@@ -45,8 +45,8 @@ impl fmt::Display for Protocol {
 /// A port of a slice. Absent differs from empty: upstream groups by what is exactly there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndpointPort {
-    pub name: Option<Text>,
+    pub name: Option<SharedStr>,
     pub port: Option<i32>,
     pub protocol: Option<Protocol>,
-    pub app_protocol: Option<Text>,
+    pub app_protocol: Option<SharedStr>,
 }

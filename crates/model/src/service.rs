@@ -1,13 +1,13 @@
 //! The part of a Service that decides what is published for it.
 
-use crate::{Family, Key, Labels, Protocol, Text, Timestamp, Uid};
+use crate::{Family, Key, Labels, Protocol, SharedStr, Timestamp, Uid};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
-    pub namespace: Text,
-    pub name: Text,
+    pub namespace: SharedStr,
+    pub name: SharedStr,
     pub uid: Uid,
-    pub resource_version: Text,
+    pub resource_version: SharedStr,
     pub labels: Labels,
     pub created: Option<Timestamp>,
     pub is_deleting: bool,
@@ -66,16 +66,16 @@ pub enum ClusterIp {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServicePort {
-    pub name: Text,
+    pub name: SharedStr,
     pub protocol: Protocol,
-    pub app_protocol: Option<Text>,
+    pub app_protocol: Option<SharedStr>,
     pub target: TargetPort,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetPort {
     Number(i32),
-    Name(Text),
+    Name(SharedStr),
 }
 
 /// The topology annotations, read.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{EndpointPort, Family, Labels, Meta, ObjectRef, Text};
+use crate::{EndpointPort, Family, Labels, Meta, ObjectRef, SharedStr};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndpointSlice {
@@ -19,7 +19,7 @@ pub enum AddressType {
     IPv6,
     Fqdn,
     /// A type this version does not know.
-    Other(Text),
+    Other(SharedStr),
 }
 
 impl AddressType {
@@ -61,12 +61,12 @@ impl fmt::Display for AddressType {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
-    pub addresses: Vec<Text>,
+    pub addresses: Vec<SharedStr>,
     pub conditions: Conditions,
-    pub hostname: Option<Text>,
-    pub node_name: Option<Text>,
+    pub hostname: Option<SharedStr>,
+    pub node_name: Option<SharedStr>,
     pub target_ref: Option<ObjectRef>,
-    pub zone: Option<Text>,
+    pub zone: Option<SharedStr>,
     pub hints: Option<Hints>,
     /// Only found on slices from before v1; carried along, never set.
     pub deprecated_topology: Labels,
@@ -88,6 +88,6 @@ pub struct Conditions {
 /// Present but empty differs from absent: upstream removes the former.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    pub for_zones: Vec<Text>,
-    pub for_nodes: Vec<Text>,
+    pub for_zones: Vec<SharedStr>,
+    pub for_nodes: Vec<SharedStr>,
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::Text;
+use crate::SharedStr;
 
 /// The uid of an object. Nearly all are UUIDs and stored as such; anything else is kept as text,
 /// so that a uid always reads back exactly as it came.
@@ -14,14 +14,14 @@ pub struct Uid(Repr);
 #[derive(Clone)]
 enum Repr {
     Uuid([u8; 16]),
-    Other(Text),
+    Other(SharedStr),
 }
 
 /// How a uid is kept, for those who keep it in yet another way.
 #[derive(Clone, Copy, Debug)]
-pub enum UidForm<'a> {
+pub enum UidRepr<'a> {
     Uuid(&'a [u8; 16]),
-    Other(&'a Text),
+    Other(&'a SharedStr),
 }
 
 const DASHES: [usize; 4] = [8, 13, 18, 23];
@@ -33,10 +33,10 @@ impl Uid {
         matches!(&self.0, Repr::Other(text) if text.is_empty())
     }
 
-    pub fn form(&self) -> UidForm<'_> {
+    pub fn form(&self) -> UidRepr<'_> {
         match &self.0 {
-            Repr::Uuid(bytes) => UidForm::Uuid(bytes),
-            Repr::Other(text) => UidForm::Other(text),
+            Repr::Uuid(bytes) => UidRepr::Uuid(bytes),
+            Repr::Other(text) => UidRepr::Other(text),
         }
     }
 
@@ -66,7 +66,7 @@ impl From<[u8; 16]> for Uid {
 
 impl Default for Uid {
     fn default() -> Self {
-        Self(Repr::Other(Text::default()))
+        Self(Repr::Other(SharedStr::default()))
     }
 }
 

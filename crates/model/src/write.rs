@@ -1,6 +1,6 @@
 //! One create, update, or delete of one object.
 
-use crate::{EndpointSlice, Endpoints, Key, Meta, Text, Uid};
+use crate::{EndpointSlice, Endpoints, Key, Meta, SharedStr, Uid};
 
 /// An update carries the resourceVersion it was computed from, a delete uid and resourceVersion:
 /// a write that meets another state than the one it was decided on is refused, never merged.
@@ -8,7 +8,7 @@ use crate::{EndpointSlice, Endpoints, Key, Meta, Text, Uid};
 pub enum Write {
     Create(Object),
     Update(Object),
-    Delete(Target),
+    Delete(DeleteTarget),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,20 +19,20 @@ pub enum Object {
 
 /// What to delete, and the exact state it must still be in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    pub resource: Resource,
+pub struct DeleteTarget {
+    pub resource: PublishedResource,
     pub key: Key,
     pub uid: Uid,
-    pub resource_version: Text,
+    pub resource_version: SharedStr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Resource {
+pub enum PublishedResource {
     Endpoints,
     Slices,
 }
 
-impl Resource {
+impl PublishedResource {
     /// The plural name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,8 +42,8 @@ impl Resource {
     }
 }
 
-impl Target {
-    pub fn of(resource: Resource, meta: &Meta) -> Self {
+impl DeleteTarget {
+    pub fn of(resource: PublishedResource, meta: &Meta) -> Self {
         Self {
             resource,
             key: meta.key(),
@@ -61,10 +61,10 @@ impl Object {
         }
     }
 
-    pub fn resource(&self) -> Resource {
+    pub fn resource(&self) -> PublishedResource {
         match self {
-            Self::Slice(_) => Resource::Slices,
-            Self::Endpoints(_) => Resource::Endpoints,
+            Self::Slice(_) => PublishedResource::Slices,
+            Self::Endpoints(_) => PublishedResource::Endpoints,
         }
     }
 }
@@ -78,7 +78,7 @@ impl Write {
         }
     }
 
-    pub fn resource(&self) -> Resource {
+    pub fn resource(&self) -> PublishedResource {
         match self {
             Self::Create(object) | Self::Update(object) => object.resource(),
             Self::Delete(target) => target.resource,

@@ -6,22 +6,23 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    BadAddress, ClusterIp, EndpointAddress, Endpoints, Family, IpText, Labels, Meta, Object, Pod,
-    PodIp, Resource, Selection, Service, Subset, SubsetPort, Target, Text, Write, names,
+    BadAddress, ClusterIp, DeleteTarget, EndpointAddress, Endpoints, Family, IpStr, Labels, Meta,
+    Object, Pod, PodIp, PublishedResource, Selection, Service, SharedStr, Subset, SubsetPort,
+    Write, names,
 };
 
 use self::truncation::{Capacity, truncate};
 use crate::pods::{self, bad_address_notice};
 use crate::port_set::{PortResolver, PortSet};
 use crate::subsets::{SamePort, repack, same_subsets, sort_addresses};
-use crate::{EndpointsSnapshot, LeftOut, Plan, Reason, trigger};
+use crate::{EndpointsSnapshot, ExcludedPod, ExclusionReason, Plan, trigger};
 
 /// Plans the Endpoints of one Service.
 pub fn endpoints(snapshot: &EndpointsSnapshot) -> Plan {
     let Some(service) = snapshot.service else { return plan_gone(snapshot) };
     match service.selection() {
         Selection::Pods(_) => plan_pods(service, snapshot),
-        Selection::Manual | Selection::External => Plan::nothing(snapshot.memory),
+        Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
     }
 }
 
@@ -30,22 +31,23 @@ pub fn endpoints(snapshot: &EndpointsSnapshot) -> Plan {
 fn plan_gone(snapshot: &EndpointsSnapshot) -> Plan {
     // One that is on its way out already waits for its finalizers, not for us.
     let observed = snapshot.endpoints.filter(|endpoints| !endpoints.meta.is_deleting());
-    let target = observed.map(|endpoints| Target::of(Resource::Endpoints, &endpoints.meta));
+    let target =
+        observed.map(|endpoints| DeleteTarget::of(PublishedResource::Endpoints, &endpoints.meta));
     Plan { writes: target.map(Write::Delete).into_iter().collect(), ..Plan::default() }
 }
 
 fn plan_pods(service: &Service, snapshot: &EndpointsSnapshot) -> Plan {
-    let memory = snapshot.memory;
+    let carried = snapshot.carried;
     let (time, trigger) =
-        trigger::observe(memory.trigger.as_ref(), service, snapshot.pods.iter().copied());
-    let mut plan = Plan { memory: memory.clone(), ..Plan::default() };
-    plan.memory.trigger = Some(trigger);
+        trigger::observe(carried.trigger.as_ref(), service, snapshot.pods.iter().copied());
+    let mut plan = Plan { carried: carried.clone(), ..Plan::default() };
+    plan.carried.trigger = Some(trigger);
     let published = publish(service, &snapshot.pods, &mut plan);
     let (subsets, capacity) = truncate(published);
     if capacity == Capacity::Over {
-        plan.left_out.extend(beyond_capacity(&subsets, &snapshot.pods, &plan.left_out));
+        plan.excluded_pods.extend(beyond_capacity(&subsets, &snapshot.pods, &plan.excluded_pods));
     }
-    plan.left_out.sort();
+    plan.excluded_pods.sort();
     plan.counts.n_desired = truncation::n_addresses(&subsets);
 
     let labels = labels(service);
@@ -69,15 +71,15 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
     let mut sorted: Vec<&Pod> = pods.to_vec();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     let mut resolver = PortResolver::new(service);
-    let mut published: Vec<(usize, &Pod, Text)> = Vec::with_capacity(pods.len());
+    let mut published: Vec<(usize, &Pod, SharedStr)> = Vec::with_capacity(pods.len());
     let mut bad_by_pod = BTreeMap::new();
     for pod in sorted {
         match first_address(service, pod, &mut bad_by_pod) {
             Ok(ip) => published.push((resolver.resolve(pod), pod, ip)),
-            Err(reason) => plan.left_out.push(LeftOut { pod: pod.name.clone(), reason }),
+            Err(reason) => plan.excluded_pods.push(ExcludedPod { pod: pod.name.clone(), reason }),
         }
     }
-    plan.notices.extend(bad_address_notice(&bad_by_pod, &mut plan.memory.told_bad));
+    plan.event_records.extend(bad_address_notice(&bad_by_pod, &mut plan.carried.told_bad));
     let mut subsets: Vec<Subset> = resolver.into_port_sets().iter().map(subset_of).collect();
     if let [only] = &mut *subsets {
         only.addresses.reserve_exact(published.len());
@@ -85,7 +87,8 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
     for (port_set, pod, ip) in published {
         let subset = &mut subsets[port_set];
         if subset.ports.is_empty() && !service.ports.is_empty() {
-            plan.left_out.push(LeftOut { pod: pod.name.clone(), reason: Reason::NoPort });
+            plan.excluded_pods
+                .push(ExcludedPod { pod: pod.name.clone(), reason: ExclusionReason::NoPort });
         } else if service.publish_not_ready || pod.is_ready() {
             subset.addresses.push(address(service, pod, ip));
         } else {
@@ -100,22 +103,22 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
 fn first_address(
     service: &Service,
     pod: &Pod,
-    bad_by_pod: &mut BTreeMap<Text, BadAddress>,
-) -> Result<Text, Reason> {
+    bad_by_pod: &mut BTreeMap<SharedStr, BadAddress>,
+) -> Result<SharedStr, ExclusionReason> {
     if let Some(reason) = pods::ineligible(pod) {
         return Err(reason);
     }
     if pod.is_terminating && !service.publish_not_ready {
-        return Err(Reason::Terminating);
+        return Err(ExclusionReason::Terminating);
     }
     if service.ports.is_empty() && service.cluster_ip != ClusterIp::Headless {
-        return Err(Reason::ServiceWithoutPorts);
+        return Err(ExclusionReason::ServiceWithoutPorts);
     }
     let family = primary_family(service, pod);
     let addresses = pods::addresses(pod, family);
     bad_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
     let first = addresses.first.ok_or_else(|| addresses.why_none(family))?;
-    Ok(IpText::new(first).into())
+    Ok(IpStr::new(first).into())
 }
 
 /// Without `ipFamilies`, a real cluster IP decides, and without that the pod's own address.
@@ -130,7 +133,7 @@ fn primary_family(service: &Service, pod: &Pod) -> Family {
     }
 }
 
-fn address(service: &Service, pod: &Pod, ip: Text) -> EndpointAddress {
+fn address(service: &Service, pod: &Pod, ip: SharedStr) -> EndpointAddress {
     EndpointAddress {
         ip,
         hostname: pods::hostname(pod, service).cloned(),
@@ -151,15 +154,19 @@ fn subset_of(ports: &PortSet) -> Subset {
 }
 
 /// The pods whose addresses did not make it into the first thousand.
-fn beyond_capacity(kept: &[Subset], pods: &[&Pod], left_out: &[LeftOut]) -> Vec<LeftOut> {
+fn beyond_capacity(
+    kept: &[Subset],
+    pods: &[&Pod],
+    excluded_pods: &[ExcludedPod],
+) -> Vec<ExcludedPod> {
     let addresses =
         kept.iter().flat_map(|one| one.addresses.iter().chain(&one.not_ready_addresses));
-    let published: BTreeSet<&Text> =
+    let published: BTreeSet<&SharedStr> =
         addresses.filter_map(|address| Some(&address.target_ref.as_ref()?.name)).collect();
-    let explained: BTreeSet<&Text> = left_out.iter().map(|one| &one.pod).collect();
+    let explained: BTreeSet<&SharedStr> = excluded_pods.iter().map(|one| &one.pod).collect();
     pods.iter()
         .filter(|pod| !published.contains(&pod.name) && !explained.contains(&pod.name))
-        .map(|pod| LeftOut { pod: pod.name.clone(), reason: Reason::OverCapacity })
+        .map(|pod| ExcludedPod { pod: pod.name.clone(), reason: ExclusionReason::OverCapacity })
         .collect()
 }
 

@@ -7,7 +7,7 @@ mod traffic;
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    AddressType, EndpointSlice, Family, Notice, NoticeReason, Regarding, Service, Text,
+    AddressType, EndpointSlice, EventReason, EventRecord, Family, InvolvedKind, Service, SharedStr,
     TopologyMode,
 };
 
@@ -15,17 +15,17 @@ use crate::packing::Draft;
 pub use topology::{Topology, is_overloaded};
 
 /// Endpoints by zone they are hinted for.
-type CountByZone = BTreeMap<Text, usize>;
+type CountByZone = BTreeMap<SharedStr, usize>;
 
 /// What the topology annotation led to, per family; kept so that people are told of transitions
 /// only, and so that a change of nodes finds the Services it concerns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HintsMemory {
+pub struct CarriedHints {
     pub(crate) allocated: BTreeMap<Family, CountByZone>,
     refused: BTreeMap<Family, String>,
 }
 
-impl HintsMemory {
+impl CarriedHints {
     /// Hints were asked for and could not be given; other nodes may change that.
     pub fn is_refused(&self) -> bool {
         !self.refused.is_empty()
@@ -47,7 +47,11 @@ pub struct Context<'a> {
 
 /// Sets, moves, or removes the hints of one family. The topology annotation wins over
 /// `trafficDistribution`.
-pub fn assign(drafts: &mut [Draft], context: &Context, memory: &mut HintsMemory) -> Option<Notice> {
+pub fn assign(
+    drafts: &mut [Draft],
+    context: &Context,
+    carried: &mut CarriedHints,
+) -> Option<EventRecord> {
     let Context { service, topology, family } = context;
     match service.topology {
         TopologyMode::Auto => {
@@ -55,54 +59,54 @@ pub fn assign(drafts: &mut [Draft], context: &Context, memory: &mut HintsMemory)
             if assigned.is_err() {
                 remove(drafts);
             }
-            remember(memory, *family, assigned)
+            remember(carried, *family, assigned)
         }
         TopologyMode::Off => {
             match service.traffic_distribution {
                 Some(distribution) => traffic::assign(drafts, distribution),
                 None => remove(drafts),
             }
-            turn_off(memory, *family)
+            turn_off(carried, *family)
         }
     }
 }
 
 fn remember(
-    memory: &mut HintsMemory,
+    carried: &mut CarriedHints,
     family: Family,
     assigned: Result<CountByZone, String>,
-) -> Option<Notice> {
+) -> Option<EventRecord> {
     match assigned {
         Ok(count_by_zone) => {
-            let is_first = memory.allocated.is_empty();
-            memory.allocated.insert(family, count_by_zone);
-            memory.refused.remove(&family);
+            let is_first = carried.allocated.is_empty();
+            carried.allocated.insert(family, count_by_zone);
+            carried.refused.remove(&family);
             is_first.then(|| {
                 let text = "Topology Aware Hints has been enabled";
-                notice(NoticeReason::TopologyAwareHintsEnabled, text, family)
+                record(EventReason::TopologyAwareHintsEnabled, text, family)
             })
         }
         Err(reason) => {
-            memory.allocated.remove(&family);
-            let is_news = memory.refused.insert(family, reason.clone()).as_ref() != Some(&reason);
-            is_news.then(|| notice(NoticeReason::TopologyAwareHintsDisabled, &reason, family))
+            carried.allocated.remove(&family);
+            let is_news = carried.refused.insert(family, reason.clone()).as_ref() != Some(&reason);
+            is_news.then(|| record(EventReason::TopologyAwareHintsDisabled, &reason, family))
         }
     }
 }
 
-/// The annotation is off: said once, for the first family that notices.
-fn turn_off(memory: &mut HintsMemory, family: Family) -> Option<Notice> {
-    let was_on = !memory.allocated.is_empty();
-    *memory = HintsMemory::default();
+/// The annotation is off: said once, for the first family that event_records.
+fn turn_off(carried: &mut CarriedHints, family: Family) -> Option<EventRecord> {
+    let was_on = !carried.allocated.is_empty();
+    *carried = CarriedHints::default();
     was_on.then(|| {
         let text = "Topology Aware Hints has been disabled";
-        notice(NoticeReason::TopologyAwareHintsDisabled, text, family)
+        record(EventReason::TopologyAwareHintsDisabled, text, family)
     })
 }
 
-fn notice(reason: NoticeReason, text: &str, family: Family) -> Notice {
+fn record(reason: EventReason, text: &str, family: Family) -> EventRecord {
     let message = format!("{text}, addressType: {}", AddressType::from(family));
-    Notice { reason, message, regarding: Regarding::Service }
+    EventRecord { reason, message, involved_kind: InvolvedKind::Service }
 }
 
 /// Removes all hints, those of endpoints that are not ready included.

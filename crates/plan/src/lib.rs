@@ -26,12 +26,12 @@ mod writes;
 
 pub use changes::{PodDifference, pod_difference};
 pub use endpoints::endpoints;
-pub use hints::{HintsMemory, Topology, is_overloaded};
+pub use hints::{CarriedHints, Topology, is_overloaded};
 pub use mirror::{is_mirrored, mirror};
-pub use plan::{Counts, LeftOut, Memory, Plan, Reason, Retry};
+pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
 pub use slices::slices;
 pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, Settings, SliceSnapshot,
 };
-pub use trigger::TriggerMemory;
-pub use world::{Indexed, World};
+pub use trigger::CarriedTrigger;
+pub use world::{ClusterState, IndexedCluster};

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use endpointd_model::{
     AddressType, Annotations, Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice,
-    Endpoints, Family, IpText, Labels, Meta, Notice, NoticeReason, OwnerRef, Regarding, Subset,
-    SubsetPort, Text, names, parse_ip, refused_by_api_server,
+    Endpoints, EventReason, EventRecord, Family, InvolvedKind, IpStr, Labels, Meta, OwnerRef,
+    SharedStr, Subset, SubsetPort, is_forbidden_endpoint_ip, names, parse_ip,
 };
 
 use endpointd_mutants::{Mutant, is_on};
@@ -68,7 +68,7 @@ fn plan_mirrored(
     let max = settings.mirrored_per_subset_max;
     let mut plan = Plan::default();
     let collected = Collected::of(endpoints, max);
-    plan.notices = collected.notices(max);
+    plan.event_records = collected.event_records(max);
     plan.counts.n_skipped = collected.n_skipped;
 
     let template = Template::of(endpoints);
@@ -216,15 +216,19 @@ impl Collected {
         }
     }
 
-    fn notices(&self, max: usize) -> Vec<Notice> {
-        let mut notices = Vec::new();
+    fn event_records(&self, max: usize) -> Vec<EventRecord> {
+        let mut event_records = Vec::new();
         let mut say = |reason, message| {
-            notices.push(Notice { reason, message, regarding: Regarding::Endpoints });
+            event_records.push(EventRecord {
+                reason,
+                message,
+                involved_kind: InvolvedKind::Endpoints,
+            });
         };
         let (n_invalid, n_skipped) = (self.n_invalid, self.n_skipped);
         if n_invalid > 0 {
             say(
-                NoticeReason::InvalidIPAddress,
+                EventReason::InvalidIPAddress,
                 format!(
                     "Skipped {n_invalid} invalid IP addresses when mirroring to EndpointSlices"
                 ),
@@ -232,14 +236,14 @@ impl Collected {
         }
         if n_skipped > n_invalid {
             say(
-                NoticeReason::TooManyAddressesToMirror,
+                EventReason::TooManyAddressesToMirror,
                 format!(
                     "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints \
                      subset. {n_skipped} addresses were skipped"
                 ),
             );
         }
-        notices
+        event_records
     }
 }
 
@@ -251,9 +255,9 @@ fn slice_port(port: SubsetPort) -> EndpointPort {
 /// Upstream: `addressToEndpoint`. Addresses the API server would refuse are invalid here too.
 fn endpoint(address: EndpointAddress, is_ready: bool) -> Option<(AddressType, Endpoint)> {
     let EndpointAddress { ip, hostname, node_name, target_ref } = address;
-    let ip = parse_ip(&ip).filter(|ip| refused_by_api_server(*ip).is_none())?;
+    let ip = parse_ip(&ip).filter(|ip| is_forbidden_endpoint_ip(*ip).is_none())?;
     let endpoint = Endpoint {
-        addresses: vec![IpText::new(ip).into()],
+        addresses: vec![IpStr::new(ip).into()],
         conditions: Conditions { ready: Some(is_ready), ..Conditions::default() },
         hostname,
         node_name,
@@ -276,7 +280,7 @@ fn by_identity(mut endpoints: Vec<Endpoint>, max: usize) -> Vec<Endpoint> {
 /// A mirrored endpoint has one address.
 impl Wanted for Endpoint {
     fn compare(&self, observed: &Endpoint) -> Ordering {
-        fn identity(endpoint: &Endpoint) -> (&[Text], &str, &str, &str) {
+        fn identity(endpoint: &Endpoint) -> (&[SharedStr], &str, &str, &str) {
             let target = endpoint.target_ref.as_ref();
             (
                 &endpoint.addresses,

@@ -3,43 +3,43 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use endpointd_model::{BadAddress, Family, Notice, Text, Write};
+use endpointd_model::{BadAddress, EventRecord, Family, SharedStr, Write};
 
-use crate::{HintsMemory, TriggerMemory};
+use crate::{CarriedHints, CarriedTrigger};
 
 /// What to write for one key, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Creates, then updates, then deletes; each stands on its own.
     pub writes: Vec<Write>,
-    pub notices: Vec<Notice>,
+    pub event_records: Vec<EventRecord>,
     /// Pods the selector matches that are not published, by name.
-    pub left_out: Vec<LeftOut>,
+    pub excluded_pods: Vec<ExcludedPod>,
     /// Set when the plan is incomplete and the key must be planned again.
     pub retry: Option<Retry>,
     pub counts: Counts,
     /// To be handed to the next plan of the same key and controller.
-    pub memory: Memory,
+    pub carried: CarriedState,
 }
 
 /// What a controller remembers of a key between two plans.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
-    pub trigger: Option<TriggerMemory>,
-    pub hints: HintsMemory,
+pub struct CarriedState {
+    pub trigger: Option<CarriedTrigger>,
+    pub hints: CarriedHints,
     /// Pods whose bad addresses people have been told about.
-    pub told_bad: BTreeSet<Text>,
+    pub told_bad: BTreeSet<SharedStr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LeftOut {
-    pub pod: Text,
-    pub reason: Reason,
+pub struct ExcludedPod {
+    pub pod: SharedStr,
+    pub reason: ExclusionReason,
 }
 
 /// Why a pod that the selector matches is not published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum ExclusionReason {
     Failed,
     Succeeded,
     /// Neither `status.podIP` nor `status.podIPs` is set.
@@ -60,7 +60,7 @@ pub enum Reason {
     OverCapacity,
 }
 
-impl Reason {
+impl ExclusionReason {
     /// One word for tables, JSON, and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for ExclusionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidAddress(bad) => write!(f, "InvalidAddress: {bad}"),
@@ -125,8 +125,8 @@ pub struct Counts {
 
 impl Plan {
     /// Nothing to do, and nothing learned.
-    pub(crate) fn nothing(memory: &Memory) -> Self {
-        Self { memory: memory.clone(), ..Self::default() }
+    pub(crate) fn nothing(carried: &CarriedState) -> Self {
+        Self { carried: carried.clone(), ..Self::default() }
     }
 
     pub fn is_empty(&self) -> bool {

@@ -5,27 +5,27 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use endpointd_model::{
-    BadAddress, Family, Notice, NoticeReason, ObjectRef, Phase, Pod, PodIp, Regarding, Service,
-    Text, refused_by_api_server,
+    BadAddress, EventReason, EventRecord, Family, InvolvedKind, ObjectRef, Phase, Pod, PodIp,
+    Service, SharedStr, is_forbidden_endpoint_ip,
 };
 
 use endpointd_mutants::{Mutant, is_on};
 
-use crate::Reason;
+use crate::ExclusionReason;
 
 /// Why a pod is not published at all, whatever the controller. Upstream: `ShouldPodBeInEndpoints`.
-pub fn ineligible(pod: &Pod) -> Option<Reason> {
+pub fn ineligible(pod: &Pod) -> Option<ExclusionReason> {
     match pod.phase {
         Phase::Failed | Phase::Succeeded if is_on(Mutant::PublishFinished) => None,
-        Phase::Failed => Some(Reason::Failed),
-        Phase::Succeeded => Some(Reason::Succeeded),
-        Phase::Live => pod.ips.is_empty().then_some(Reason::NoAddress),
+        Phase::Failed => Some(ExclusionReason::Failed),
+        Phase::Succeeded => Some(ExclusionReason::Succeeded),
+        Phase::Active => pod.ips.is_empty().then_some(ExclusionReason::NoAddress),
     }
 }
 
 /// Published only for pods that asked to be found by name under this very Service.
 /// Upstream: `ShouldSetHostname`.
-pub fn hostname<'a>(pod: &'a Pod, service: &Service) -> Option<&'a Text> {
+pub fn hostname<'a>(pod: &'a Pod, service: &Service) -> Option<&'a SharedStr> {
     let is_named_under =
         pod.subdomain.as_ref() == Some(&service.name) && pod.namespace == service.namespace;
     pod.hostname.as_ref().filter(|_| is_named_under)
@@ -42,8 +42,8 @@ pub fn addresses(pod: &Pod, family: Family) -> Addresses {
     let mut addresses = Addresses { first: None, more: Vec::new(), bad: None };
     for ip in pod.ips.all.iter().filter(|ip| ip.family() == family) {
         match ip {
-            PodIp::Garbage(_) => addresses.bad = Some(BadAddress::NotAnIp),
-            PodIp::Ip(ip) => match refused_by_api_server(*ip) {
+            PodIp::Invalid(_) => addresses.bad = Some(BadAddress::NotAnIp),
+            PodIp::Ip(ip) => match is_forbidden_endpoint_ip(*ip) {
                 Some(bad) if !is_on(Mutant::PublishBadAddress) => addresses.bad = Some(bad),
                 _ if addresses.first.is_none() => addresses.first = Some(*ip),
                 _ => addresses.more.push(*ip),
@@ -55,13 +55,13 @@ pub fn addresses(pod: &Pod, family: Family) -> Addresses {
 
 impl Addresses {
     /// Why there is nothing to publish.
-    pub fn why_none(&self, family: Family) -> Reason {
-        self.bad.map_or(Reason::NoAddressOfFamily(family), Reason::InvalidAddress)
+    pub fn why_none(&self, family: Family) -> ExclusionReason {
+        self.bad.map_or(ExclusionReason::NoAddressOfFamily(family), ExclusionReason::InvalidAddress)
     }
 }
 
 pub fn object_ref(pod: &Pod) -> ObjectRef {
-    static KIND: LazyLock<Text> = LazyLock::new(|| "Pod".into());
+    static KIND: LazyLock<SharedStr> = LazyLock::new(|| "Pod".into());
     ObjectRef {
         kind: KIND.clone(),
         namespace: pod.namespace.clone(),
@@ -73,17 +73,17 @@ pub fn object_ref(pod: &Pod) -> ObjectRef {
 
 /// Tells about bad addresses once, and again only when further pods have them.
 pub fn bad_address_notice(
-    bad_by_pod: &BTreeMap<Text, BadAddress>,
-    told: &mut BTreeSet<Text>,
-) -> Option<Notice> {
+    bad_by_pod: &BTreeMap<SharedStr, BadAddress>,
+    told: &mut BTreeSet<SharedStr>,
+) -> Option<EventRecord> {
     let is_news = bad_by_pod.keys().any(|pod| !told.contains(pod));
     *told = bad_by_pod.keys().cloned().collect();
     let (pod, bad) = bad_by_pod.first_key_value()?;
     let n_more = bad_by_pod.len() - 1;
     let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
-    is_news.then(|| Notice {
-        reason: NoticeReason::InvalidIPAddress,
+    is_news.then(|| EventRecord {
+        reason: EventReason::InvalidIPAddress,
         message: format!("Skipped invalid IP addresses of Pods: {pod} ({bad}){more}"),
-        regarding: Regarding::Service,
+        involved_kind: InvolvedKind::Service,
     })
 }

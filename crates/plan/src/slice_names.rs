@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{AddressType, EndpointPort, EndpointSlice, Text, Uid};
+use endpointd_model::{AddressType, EndpointPort, EndpointSlice, SharedStr, Uid};
 
 use crate::packing::Draft;
 
@@ -21,7 +21,7 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 pub struct SliceNames<'a> {
     service_name: &'a str,
     owner: &'a Uid,
-    taken: BTreeSet<Text>,
+    taken: BTreeSet<SharedStr>,
 }
 
 impl<'a> SliceNames<'a> {
@@ -41,13 +41,13 @@ impl<'a> SliceNames<'a> {
     }
 
     /// The name with the lowest ordinal that is free in this group.
-    fn next(&mut self, address_type: &AddressType, ports: &[EndpointPort]) -> Text {
+    fn next(&mut self, address_type: &AddressType, ports: &[EndpointPort]) -> SharedStr {
         let group = self.group_digest(address_type, ports);
         let free = (0u64..).map(|ordinal| self.name(group, ordinal)).find(|name| {
             let name: &str = name;
             !self.taken.contains(name)
         });
-        let name: Text = free.expect("there are more ordinals than names taken").into();
+        let name: SharedStr = free.expect("there are more ordinals than names taken").into();
         self.taken.insert(name.clone());
         name
     }

@@ -7,8 +7,8 @@ mod template;
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    AddressType, ClusterIp, EndpointSlice, Family, Notice, NoticeReason, Regarding, Selection,
-    Service,
+    AddressType, ClusterIp, EndpointSlice, EventReason, EventRecord, Family, InvolvedKind,
+    Selection, Service,
 };
 
 use endpointd_mutants::{Mutant, is_on};
@@ -18,7 +18,7 @@ use self::template::Template;
 use crate::packing::{Desired, Draft, pack, recycle};
 use crate::port_set::PortSet;
 use crate::slice_names::SliceNames;
-use crate::{Counts, Memory, Plan, Retry, Settings, SliceSnapshot, hints, trigger, writes};
+use crate::{CarriedState, Counts, Plan, Retry, Settings, SliceSnapshot, hints, trigger, writes};
 
 /// Plans the slices of one Service.
 pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
@@ -29,33 +29,33 @@ pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
         Selection::External if is_on(Mutant::ExternalPublishes) => {
             plan_pods(service, snapshot, settings)
         }
-        Selection::Manual | Selection::External => Plan::nothing(snapshot.memory),
+        Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
     }
 }
 
 fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
     let matched = snapshot.pods.iter().map(|pod| pod.pod);
-    let (time, trigger) = trigger::observe(snapshot.memory.trigger.as_ref(), service, matched);
+    let (time, trigger) = trigger::observe(snapshot.carried.trigger.as_ref(), service, matched);
     let template = Template::of(service);
     let observed = template.observed(&snapshot.slices);
     let mut pods = PodsByName::of(service, &snapshot.pods);
     let mut names = SliceNames::new(&service.name, &service.uid, &snapshot.slices);
-    let mut memory = Memory {
+    let mut carried = CarriedState {
         trigger: Some(trigger),
-        hints: snapshot.memory.hints.clone(),
-        told_bad: snapshot.memory.told_bad.clone(),
+        hints: snapshot.carried.hints.clone(),
+        told_bad: snapshot.carried.told_bad.clone(),
     };
     let mut plan = Plan::default();
     let mut drafts = Vec::new();
     let families = families(service);
-    memory.hints.keep_only(&families);
+    carried.hints.keep_only(&families);
     for &family in &families {
         let of_family: Vec<_> = of_type(&observed, &family.into()).collect();
         let groups = pods.publish(family, &of_family);
         let mut packed = pack_family(&template, &of_family, groups, settings, &mut plan.counts);
         // Before recycling: what is new counts as new, as upstream has it.
         let context = hints::Context { service, topology: snapshot.topology, family };
-        plan.notices.extend(hints::assign(&mut packed, &context, &mut memory.hints));
+        plan.event_records.extend(hints::assign(&mut packed, &context, &mut carried.hints));
         packed = recycle(packed, |slice| template.owns(slice));
         names.name_new(&mut packed);
         drafts.extend(packed);
@@ -67,9 +67,9 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
     plan.writes = writes::of_drafts(drafts, service.is_deleting, |annotations| {
         trigger::annotate(annotations, time)
     });
-    pods.report(&mut memory, &mut plan);
+    pods.report(&mut carried, &mut plan);
     plan.counts.n_slices_desired = plan.counts.n_slices_desired.max(1);
-    plan.memory = memory;
+    plan.carried = carried;
     plan
 }
 
@@ -162,10 +162,10 @@ fn with_placeholder<'a>(
 }
 
 /// What upstream says when it had to skip pods.
-fn missing_nodes_notice(service: &Service, retry: &Retry) -> Notice {
-    Notice {
-        reason: NoticeReason::FailedToUpdateEndpointSlices,
+fn missing_nodes_notice(service: &Service, retry: &Retry) -> EventRecord {
+    EventRecord {
+        reason: EventReason::FailedToUpdateEndpointSlices,
         message: format!("Error updating Endpoint Slices for Service {}: {retry}", service.key()),
-        regarding: Regarding::Service,
+        involved_kind: InvolvedKind::Service,
     }
 }

@@ -1,8 +1,8 @@
 //! Everything one plan needs to know about one key, borrowed and immutable.
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, Text};
+use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr};
 
-use crate::{Memory, Topology};
+use crate::{CarriedState, Topology};
 
 /// The two limits people may set, already checked to be in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct SliceSnapshot<'a> {
     /// Slices of the namespace, in any order; at least all that carry the Service's name. Those
     /// that are not ours are never touched, but their names are taken.
     pub slices: Vec<&'a EndpointSlice>,
-    pub memory: &'a Memory,
+    pub carried: &'a CarriedState,
 }
 
 /// A pod, and what is known of the node it runs on.
@@ -43,7 +43,7 @@ pub struct PodOnNode<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeState<'a> {
     Known {
-        zone: Option<&'a Text>,
+        zone: Option<&'a SharedStr>,
     },
     /// Not seen yet: what is published stays, what is not waits.
     Unknown,
@@ -60,7 +60,7 @@ pub struct EndpointsSnapshot<'a> {
     pub pods: Vec<&'a Pod>,
     /// The Endpoints object of the same key.
     pub endpoints: Option<&'a Endpoints>,
-    pub memory: &'a Memory,
+    pub carried: &'a CarriedState,
 }
 
 /// For the mirroring controller.

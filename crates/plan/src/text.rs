@@ -8,23 +8,26 @@ use endpointd_model::{
     SubsetPort, Write, names,
 };
 
-use crate::{LeftOut, Plan};
+use crate::{ExcludedPod, Plan};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writes = self.writes.iter().map(write_line);
-        let notices = self.notices.iter().map(|notice| {
+        let event_records = self.event_records.iter().map(|record| {
             format!(
                 "{} {}: {}",
-                notice.notice_type().as_str(),
-                notice.reason.as_str(),
-                notice.message
+                record.event_type().as_str(),
+                record.reason.as_str(),
+                record.message
             )
         });
-        let left_out =
-            self.left_out.iter().map(|LeftOut { pod, reason }| format!("left out {pod}: {reason}"));
+        let excluded_pods = self
+            .excluded_pods
+            .iter()
+            .map(|ExcludedPod { pod, reason }| format!("left out {pod}: {reason}"));
         let retry = self.retry.iter().map(|retry| format!("retry: {retry}"));
-        let lines: Vec<String> = writes.chain(notices).chain(left_out).chain(retry).collect();
+        let lines: Vec<String> =
+            writes.chain(event_records).chain(excluded_pods).chain(retry).collect();
         f.write_str(&lines.join("\n"))
     }
 }

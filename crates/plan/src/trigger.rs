@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use endpointd_model::{Annotations, Pod, Service, Text, Timestamp, names};
+use endpointd_model::{Annotations, Pod, Service, SharedStr, Timestamp, names};
 use endpointd_mutants::{Mutant, is_on};
 
 /// The times already accounted for, per Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TriggerMemory {
+pub struct CarriedTrigger {
     service: Option<Timestamp>,
     /// Last `Ready` transition by pod name, sorted by it; shared as long as nothing changes. In
     /// whole seconds, which is all the API server keeps: there is one for each pod of a cluster.
-    pods: Arc<[(Text, i64)]>,
+    pods: Arc<[(SharedStr, i64)]>,
 }
 
-impl TriggerMemory {
+impl CarriedTrigger {
     /// Keeps the times of the pods once for both, if they are the same.
     pub fn share_with(&mut self, other: &Self) {
         if self.pods == other.pods {
@@ -26,17 +26,17 @@ impl TriggerMemory {
 /// The earliest of the times that are newer than remembered; for a Service seen for the first
 /// time, its creation. The new memory holds for the next sync even if this one writes nothing.
 pub fn observe<'a>(
-    memory: Option<&TriggerMemory>,
+    carried: Option<&CarriedTrigger>,
     service: &Service,
     pods: impl Iterator<Item = &'a Pod>,
-) -> (Option<Timestamp>, TriggerMemory) {
+) -> (Option<Timestamp>, CarriedTrigger) {
     let since = |pod: &'a Pod| Some((&pod.name, pod.readiness.as_ref()?.since?));
-    let mut times: Vec<(&Text, Timestamp)> = Vec::with_capacity(pods.size_hint().0);
+    let mut times: Vec<(&SharedStr, Timestamp)> = Vec::with_capacity(pods.size_hint().0);
     times.extend(pods.filter_map(since));
     times.sort_unstable();
-    let remember = |pods| TriggerMemory { service: service.created, pods };
+    let remember = |pods| CarriedTrigger { service: service.created, pods };
     let own = || times.iter().map(|(pod, since)| ((*pod).clone(), since.as_second())).collect();
-    let Some(before) = memory else {
+    let Some(before) = carried else {
         return (service.created, remember(own()));
     };
     let newer_service = service.created.filter(|created| Some(*created) > before.service);
@@ -45,7 +45,7 @@ pub fn observe<'a>(
     if is_known {
         return (newer_service, remember(before.pods.clone()));
     }
-    let is_newer = |(pod, since): &&(&Text, Timestamp)| {
+    let is_newer = |(pod, since): &&(&SharedStr, Timestamp)| {
         let known = before.pods.binary_search_by(|(known, _)| known.cmp(pod)).ok();
         known.is_none_or(|at| since.as_second() > before.pods[at].1)
     };
@@ -92,18 +92,18 @@ mod tests {
 
     #[test]
     fn then_the_earliest_newer_time_counts() {
-        let (_, memory) = observe(None, &service(10), [pod("a", 5), pod("b", 6)].iter());
+        let (_, carried) = observe(None, &service(10), [pod("a", 5), pod("b", 6)].iter());
         let pods = [pod("a", 20), pod("b", 6), pod("c", 15)];
-        let (time, memory) = observe(Some(&memory), &service(10), pods.iter());
+        let (time, carried) = observe(Some(&carried), &service(10), pods.iter());
         assert_eq!(time, at(15));
-        let (time, _) = observe(Some(&memory), &service(10), pods.iter());
+        let (time, _) = observe(Some(&carried), &service(10), pods.iter());
         assert_eq!(time, None, "nothing newer");
     }
 
     #[test]
     fn an_older_time_is_no_trigger() {
-        let (_, memory) = observe(None, &service(10), [pod("a", 50)].iter());
-        let (time, _) = observe(Some(&memory), &service(9), [pod("a", 40)].iter());
+        let (_, carried) = observe(None, &service(10), [pod("a", 50)].iter());
+        let (time, _) = observe(Some(&carried), &service(9), [pod("a", 40)].iter());
         assert_eq!(time, None);
     }
 

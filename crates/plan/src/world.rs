@@ -3,30 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    Controller, EndpointSlice, Endpoints, Key, Node, Object, Pod, Resource, Service, Target, Text,
-    Timestamp, Uid, Write, names,
+    Controller, DeleteTarget, EndpointSlice, Endpoints, Key, Node, Object, Pod, PublishedResource,
+    Service, SharedStr, Timestamp, Uid, Write, names,
 };
 
 use crate::{
-    EndpointsSnapshot, Memory, MirrorSnapshot, NodeState, Plan, PodOnNode, Settings, SliceSnapshot,
-    Topology, endpoints, mirror, slices,
+    CarriedState, EndpointsSnapshot, MirrorSnapshot, NodeState, Plan, PodOnNode, Settings,
+    SliceSnapshot, Topology, endpoints, mirror, slices,
 };
 
 /// The objects the three controllers look at.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct World {
+pub struct ClusterState {
     pub services: BTreeMap<Key, Service>,
     pub pods: BTreeMap<Key, Pod>,
-    pub nodes: BTreeMap<Text, Node>,
+    pub nodes: BTreeMap<SharedStr, Node>,
     pub endpoints: BTreeMap<Key, Endpoints>,
     pub slices: BTreeMap<Key, EndpointSlice>,
     /// Writes applied so far; the source of resourceVersions.
     n_applied: u64,
 }
 
-/// A world with its lookups, for planning many keys.
-pub struct Indexed<'a> {
-    world: &'a World,
+/// A world with its reads, for planning many keys.
+pub struct IndexedCluster<'a> {
+    world: &'a ClusterState,
     topology: Topology,
     /// By namespace, label key, and label value.
     pods_by_label: BTreeMap<(&'a str, &'a str, &'a str), Vec<&'a Pod>>,
@@ -34,9 +34,9 @@ pub struct Indexed<'a> {
     slices_by_service: BTreeMap<(&'a str, &'a str), Vec<&'a EndpointSlice>>,
 }
 
-impl World {
-    pub fn index(&self) -> Indexed<'_> {
-        let mut indexed = Indexed {
+impl ClusterState {
+    pub fn index(&self) -> IndexedCluster<'_> {
+        let mut indexed = IndexedCluster {
             world: self,
             topology: Topology::default(),
             pods_by_label: BTreeMap::new(),
@@ -65,24 +65,24 @@ impl World {
         &self,
         controller: Controller,
         key: &Key,
-        memory: &Memory,
+        carried: &CarriedState,
         settings: &Settings,
     ) -> Plan {
-        self.index().plan(controller, key, memory, settings)
+        self.index().plan(controller, key, carried, settings)
     }
 
     /// Does what an API server does with a write that nothing speaks against: a new object gets a
     /// uid, a change a new resourceVersion, and a finalizer holds what is deleted.
     pub fn apply(&mut self, write: &Write) {
         self.n_applied += 1;
-        let version: Text = format!("{}", 900_000 + self.n_applied).into();
+        let version: SharedStr = format!("{}", 900_000 + self.n_applied).into();
         match write {
             Write::Create(object) | Write::Update(object) => self.store(object.clone(), version),
             Write::Delete(target) => self.delete(target, version),
         }
     }
 
-    fn store(&mut self, object: Object, version: Text) {
+    fn store(&mut self, object: Object, version: SharedStr) {
         match object {
             Object::Slice(mut slice) => {
                 stamp(&mut slice.meta, version);
@@ -95,10 +95,12 @@ impl World {
         }
     }
 
-    fn delete(&mut self, target: &Target, version: Text) {
+    fn delete(&mut self, target: &DeleteTarget, version: SharedStr) {
         let meta = match target.resource {
-            Resource::Slices => self.slices.get_mut(&target.key).map(|slice| &mut slice.meta),
-            Resource::Endpoints => {
+            PublishedResource::Slices => {
+                self.slices.get_mut(&target.key).map(|slice| &mut slice.meta)
+            }
+            PublishedResource::Endpoints => {
                 self.endpoints.get_mut(&target.key).map(|endpoints| &mut endpoints.meta)
             }
         };
@@ -108,21 +110,21 @@ impl World {
                 meta.resource_version = version;
             }
             Some(_) | None => match target.resource {
-                Resource::Slices => drop(self.slices.remove(&target.key)),
-                Resource::Endpoints => drop(self.endpoints.remove(&target.key)),
+                PublishedResource::Slices => drop(self.slices.remove(&target.key)),
+                PublishedResource::Endpoints => drop(self.endpoints.remove(&target.key)),
             },
         }
     }
 }
 
-fn stamp(meta: &mut endpointd_model::Meta, version: Text) {
+fn stamp(meta: &mut endpointd_model::Meta, version: SharedStr) {
     meta.resource_version = version;
     if meta.uid.is_empty() {
         meta.uid = Uid::from(format!("uid-{}", meta.name).as_str());
     }
 }
 
-impl<'a> Indexed<'a> {
+impl<'a> IndexedCluster<'a> {
     /// What a controller visits when it starts: every Service and Endpoints it may have to do
     /// with. Leader election locks are nobody's leftovers.
     pub fn keys(&self, controller: Controller) -> BTreeSet<Key> {
@@ -146,17 +148,17 @@ impl<'a> Indexed<'a> {
         &self,
         controller: Controller,
         key: &Key,
-        memory: &Memory,
+        carried: &CarriedState,
         settings: &Settings,
     ) -> Plan {
         match controller {
-            Controller::Slices => slices(&self.slice_snapshot(key, memory), settings),
-            Controller::Endpoints => endpoints(&self.endpoints_snapshot(key, memory)),
+            Controller::Slices => slices(&self.slice_snapshot(key, carried), settings),
+            Controller::Endpoints => endpoints(&self.endpoints_snapshot(key, carried)),
             Controller::Mirror => mirror(&self.mirror_snapshot(key), settings),
         }
     }
 
-    pub fn slice_snapshot<'s>(&'s self, key: &Key, memory: &'s Memory) -> SliceSnapshot<'s> {
+    pub fn slice_snapshot<'s>(&'s self, key: &Key, carried: &'s CarriedState) -> SliceSnapshot<'s> {
         let service = self.world.services.get(key);
         let pods = self.matching_pods(service).into_iter();
         SliceSnapshot {
@@ -164,11 +166,15 @@ impl<'a> Indexed<'a> {
             pods: pods.map(|pod| PodOnNode { pod, node: self.node_of(pod) }).collect(),
             topology: &self.topology,
             slices: self.slices_near(key),
-            memory,
+            carried,
         }
     }
 
-    pub fn endpoints_snapshot<'s>(&self, key: &Key, memory: &'s Memory) -> EndpointsSnapshot<'s>
+    pub fn endpoints_snapshot<'s>(
+        &self,
+        key: &Key,
+        carried: &'s CarriedState,
+    ) -> EndpointsSnapshot<'s>
     where
         'a: 's,
     {
@@ -177,7 +183,7 @@ impl<'a> Indexed<'a> {
             service,
             pods: self.matching_pods(service),
             endpoints: self.world.endpoints.get(key),
-            memory,
+            carried,
         }
     }
 

@@ -1,6 +1,6 @@
 //! From drafts to writes: the one way both slice controllers end a plan.
 
-use endpointd_model::{Annotations, Object, Resource, Target, Write};
+use endpointd_model::{Annotations, DeleteTarget, Object, PublishedResource, Write};
 
 use crate::packing::Draft;
 
@@ -25,7 +25,8 @@ pub fn of_drafts(
                 writes.push(Write::Update(Object::Slice(slice)));
             }
             Draft::Doomed(slice) => {
-                writes.push(Write::Delete(Target::of(Resource::Slices, &slice.meta)));
+                writes
+                    .push(Write::Delete(DeleteTarget::of(PublishedResource::Slices, &slice.meta)));
             }
         }
     }

@@ -10,8 +10,8 @@ use endpointd_apiserver::http::{Shared, serve};
 use endpointd_apiserver::store::Limits;
 use endpointd_apiserver::{Server, Settings, SystemStamps};
 use endpointd_client::ConnectOptions;
-use endpointd_runtime::{Pace, RunError};
-use endpointd_status::Board;
+use endpointd_runtime::{PollBatcher, RunError};
+use endpointd_status::StatusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -66,7 +66,7 @@ pub struct Playground {
     pages: Option<SocketAddr>,
     kubeconfig: Kubeconfig,
     observer: Arc<Observer>,
-    board: Board,
+    board: StatusHandle,
     stop: Stops,
     tasks: Tasks,
 }
@@ -208,7 +208,7 @@ fn settings(n_pods: usize) -> Settings {
 }
 
 type Controllers =
-    (Board, Option<SocketAddr>, oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
+    (StatusHandle, Option<SocketAddr>, oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
 
 /// `endpointd run`, in this process, over TCP like everybody else.
 async fn begin_controllers(options: &Options, kubeconfig: &Path) -> Result<Controllers, RunError> {
@@ -225,7 +225,7 @@ async fn begin_controllers(options: &Options, kubeconfig: &Path) -> Result<Contr
         election: None,
         status: Some((Ipv4Addr::LOCALHOST, 0).into()),
         version: options.version.as_str().into(),
-        pace: Pace::default(),
+        pace: PollBatcher::default(),
     };
     let (stop, stopped) = oneshot::channel();
     let (sender, running) = oneshot::channel();
@@ -250,9 +250,9 @@ async fn heard(stopped: oneshot::Receiver<()>) {
     let _ = stopped.await;
 }
 
-fn work(board: &Board) -> Work {
+fn work(board: &StatusHandle) -> Work {
     let Some((report, _)) = board.view().report else { return Work::default() };
-    let sum = |count: fn(&endpointd_engine::ControllerReport) -> usize| -> usize {
+    let sum = |count: fn(&endpointd_engine::ControllerStatus) -> usize| -> usize {
         report.controllers.iter().map(count).sum()
     };
     Work {

@@ -6,17 +6,19 @@ use std::time::{Duration, Instant};
 
 use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, RequestCount, RequestKind};
-use endpointd_engine::{Effect, Engine, Input, Moment};
-use endpointd_model::{Kind, News, Outcome, Resource, Version};
-use endpointd_status::{Board, Leadership, Metrics};
+use endpointd_engine::{Effect, Engine, Input, MonotonicTime};
+use endpointd_model::{
+    PublishedResource, ResourceVersion, WatchSignal, WatchedResource, WriteResult,
+};
+use endpointd_status::{LeadershipStatus, Metrics, StatusHandle};
 use std::collections::BTreeMap;
 use tokio::time::{Sleep, sleep_until};
 
-use crate::errands::{Done, Errands};
-use crate::feeds::Feeds;
-use crate::journal::Journal;
-use crate::office::{Office, Turn};
-use crate::pace::Pace;
+use crate::errands::{Completion, RequestDispatcher};
+use crate::feeds::WatchTasks;
+use crate::journal::StateChangeLogger;
+use crate::office::{Leadership, LeadershipChange};
+use crate::pace::PollBatcher;
 
 /// How often a busy engine is pictured, and how often an idle one.
 const REPORT_BUSY: Duration = Duration::from_secs(1);
@@ -27,21 +29,21 @@ const FINISH_MAX: Duration = Duration::from_secs(10);
 /// start-up must not make a fresh change wait.
 const EFFECTS_MAX: usize = 32;
 
-pub struct Drive {
+pub struct EventLoop {
     pub engine: Engine,
-    pub feeds: Feeds,
-    pub errands: Errands,
+    pub feeds: WatchTasks,
+    pub errands: RequestDispatcher,
     pub recorder: Recorder,
-    pub board: Board,
+    pub board: StatusHandle,
     pub metrics: Metrics,
     pub client: Client,
-    pub pace: Pace,
-    pub log: Log,
+    pub pace: PollBatcher,
+    pub log: StatusState,
 }
 
 /// What is remembered from one picture to the next.
-pub struct Log {
-    journal: Journal,
+pub struct StatusState {
+    journal: StateChangeLogger,
     started: Instant,
     reported: Instant,
     is_changed: bool,
@@ -49,11 +51,11 @@ pub struct Log {
     n_notices: (u64, u64),
 }
 
-impl Default for Log {
+impl Default for StatusState {
     fn default() -> Self {
         let now = Instant::now();
         Self {
-            journal: Journal::default(),
+            journal: StateChangeLogger::default(),
             started: now,
             reported: now,
             is_changed: true,
@@ -64,17 +66,17 @@ impl Default for Log {
 }
 
 /// What the API server has since this answer.
-fn stored_by(input: &Input) -> Option<(Resource, Version)> {
-    let Input::Outcome(_, Outcome::Stored(object)) = input else { return None };
-    Some((object.resource(), Version::of(&object.meta().resource_version)))
+fn stored_by(input: &Input) -> Option<(PublishedResource, ResourceVersion)> {
+    let Input::WriteResult(_, WriteResult::Stored(object)) = input else { return None };
+    Some((object.resource(), ResourceVersion::of(&object.meta().resource_version)))
 }
 
-impl Drive {
+impl EventLoop {
     /// Runs until `shutdown` resolves, then until nothing is in flight any more.
-    pub async fn until(&mut self, office: &mut Office, shutdown: impl Future<Output = ()>) {
+    pub async fn until(&mut self, office: &mut Leadership, shutdown: impl Future<Output = ()>) {
         let mut shutdown = pin!(shutdown);
-        if office.first_turn() == Some(Turn::Lead) {
-            self.turn(Turn::Lead, None);
+        if office.first_turn() == Some(LeadershipChange::Lead) {
+            self.turn(LeadershipChange::Lead, None);
         }
         let (mut news, mut answers) = (Vec::new(), Vec::new());
         let mut alarm = pin!(sleep_until(Instant::now().into()));
@@ -110,7 +112,7 @@ impl Drive {
     async fn finish(&mut self) {
         tracing::info!("stopping: finishing what is in flight");
         let now = self.now();
-        self.engine.handle(Input::Follow, now);
+        self.engine.handle(Input::LeadershipLost, now);
         let deadline = tokio::time::Instant::now() + FINISH_MAX;
         let mut answers = Vec::new();
         self.perform();
@@ -126,36 +128,36 @@ impl Drive {
         self.picture(Duration::ZERO);
     }
 
-    fn hear_news(&mut self, news: impl Iterator<Item = (Kind, News)>) {
+    fn hear_news(&mut self, news: impl Iterator<Item = (WatchedResource, WatchSignal)>) {
         let now = self.now();
         for (kind, news) in news {
             // Bookmarks change nothing that people look at.
-            self.log.is_changed |= !matches!(news, News::Passed(_));
-            self.engine.handle(Input::News(kind, news), now);
+            self.log.is_changed |= !matches!(news, WatchSignal::Bookmark(_));
+            self.engine.handle(Input::Watch(kind, news), now);
         }
     }
 
-    fn hear_answers(&mut self, answers: impl Iterator<Item = Done>) {
+    fn hear_answers(&mut self, answers: impl Iterator<Item = Completion>) {
         let now = self.now();
         self.log.is_changed = true;
-        for Done { input, under_way } in answers {
+        for Completion { input, in_flight_write } in answers {
             let stored = stored_by(&input);
             self.engine.handle(input, now);
             // Only now: until then the watch may be the first to tell.
             if let Some((resource, version)) = stored {
-                self.client.note_known(resource, version);
+                self.client.write_applied(resource, version);
             }
-            drop(under_way);
+            drop(in_flight_write);
         }
     }
 
-    fn turn(&mut self, turn: Turn, leadership: Option<Leadership>) {
+    fn turn(&mut self, turn: LeadershipChange, leadership: Option<LeadershipStatus>) {
         let now = self.now();
         self.log.is_changed = true;
         self.engine.handle(
             match turn {
-                Turn::Lead => Input::Lead,
-                Turn::Follow => Input::Follow,
+                LeadershipChange::Lead => Input::LeadershipAcquired,
+                LeadershipChange::Follow => Input::LeadershipLost,
             },
             now,
         );
@@ -173,15 +175,15 @@ impl Drive {
             let now = self.now();
             let Some(effect) = self.engine.next(now) else { return false };
             match effect {
-                Effect::Send { ticket, controller, write } => {
-                    self.errands.send(ticket, controller, write);
+                Effect::Send { id, controller, write } => {
+                    self.errands.send(id, controller, write);
                 }
-                Effect::Look { ticket, lookup } => self.errands.look(ticket, lookup),
+                Effect::LiveRead { id, read } => self.errands.look(id, read),
                 Effect::Relist(kind) => self.relist(kind),
-                Effect::Notify { controller, key, uid, notice } => {
-                    self.recorder.record(controller, key, uid, notice);
+                Effect::RecordEvent { controller, key, uid, record } => {
+                    self.recorder.record(controller, key, uid, record);
                 }
-                Effect::Synced(synced) => {
+                Effect::SyncFinished(synced) => {
                     self.log.is_changed = true;
                     self.metrics.synced(&synced);
                     self.log.journal.synced(&synced);
@@ -191,7 +193,7 @@ impl Drive {
         true
     }
 
-    fn relist(&mut self, kind: Kind) {
+    fn relist(&mut self, kind: WatchedResource) {
         tracing::warn!(kind = kind.as_str(), "the picture was older than what was known before");
         self.feeds.relist(kind);
     }
@@ -201,7 +203,7 @@ impl Drive {
     fn wake_at(&self) -> Instant {
         let period = if self.log.is_changed { REPORT_BUSY } else { REPORT_IDLE };
         let report = self.log.reported + period;
-        let due = self.engine.wake_at().map(|due| due.since(Moment::START));
+        let due = self.engine.wake_at().map(|due| due.since(MonotonicTime::START));
         let due = due.and_then(|due| self.log.started.checked_add(due));
         let wake = due.map_or(report, |due| due.min(report));
         wake.max(Instant::now() + Duration::from_millis(1))
@@ -245,11 +247,11 @@ impl Drive {
         let recorder = &self.recorder;
         let now = (recorder.n_written(), recorder.n_dropped() + recorder.n_failed());
         let (sent, dropped) = self.log.n_notices;
-        self.metrics.notices(now.0 - sent, now.1 - dropped);
+        self.metrics.event_records(now.0 - sent, now.1 - dropped);
         self.log.n_notices = now;
     }
 
-    fn now(&self) -> Moment {
-        Moment::after_start(self.log.started.elapsed())
+    fn now(&self) -> MonotonicTime {
+        MonotonicTime::after_start(self.log.started.elapsed())
     }
 }

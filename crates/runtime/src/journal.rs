@@ -1,29 +1,29 @@
-//! Log lines: one when a state changes, none when nothing does.
+//! StatusState lines: one when a state changes, none when nothing does.
 
 use std::collections::BTreeMap;
 
-use endpointd_engine::{Report, SyncEnd, Synced};
-use endpointd_model::{Controller, Key, Kind, Text};
+use endpointd_engine::{EngineStatus, SyncResult, SyncSummary};
+use endpointd_model::{Controller, Key, SharedStr, WatchedResource};
 
 /// Failing keys remembered for the log; beyond that only their number is told.
 const FAILING_MAX: usize = 1000;
 
 #[derive(Default)]
-pub struct Journal {
-    failing: BTreeMap<(Controller, Key), Text>,
+pub struct StateChangeLogger {
+    failing: BTreeMap<(Controller, Key), SharedStr>,
     is_ready: bool,
     is_braked: bool,
-    unreadable: BTreeMap<(Kind, Key), Text>,
+    unreadable: BTreeMap<(WatchedResource, Key), SharedStr>,
 }
 
-impl Journal {
+impl StateChangeLogger {
     /// A sync: the first failure of a key, each new reason, and its end are worth a line.
-    pub fn synced(&mut self, synced: &Synced) {
-        let Synced { controller, key, end, n_creates, n_updates, n_deletes, .. } = synced;
+    pub fn synced(&mut self, synced: &SyncSummary) {
+        let SyncSummary { controller, key, result, n_creates, n_updates, n_deletes, .. } = synced;
         let at = (*controller, key.clone());
         let controller = controller.name();
-        match end {
-            SyncEnd::Failed(failure) => {
+        match result {
+            SyncResult::Failed(failure) => {
                 let is_known = self.failing.get(&at) == Some(&failure.message);
                 if !is_known && self.failing.len() < FAILING_MAX {
                     let reason = failure.kind.as_str();
@@ -31,35 +31,38 @@ impl Journal {
                     self.failing.insert(at, failure.message.clone());
                 }
             }
-            SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => {
+            SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
                 if self.failing.remove(&at).is_some() {
                     tracing::info!(controller, %key, "sync works again");
                 }
             }
-            SyncEnd::Stale | SyncEnd::Throttled | SyncEnd::Abandoned => {}
+            SyncResult::ConflictRetry | SyncResult::Throttled | SyncResult::LeadershipLost => {}
         }
-        if *end != SyncEnd::Unchanged {
+        if *result != SyncResult::Unchanged {
             let (waited, took) = (synced.waited, synced.took);
-            let end = end.as_str();
+            let result = result.as_str();
             tracing::debug!(
-                controller, %key, end, n_creates, n_updates, n_deletes, ?waited, ?took, "synced"
+                controller, %key, result, n_creates, n_updates, n_deletes, ?waited, ?took, "synced"
             );
         }
     }
 
     /// The state of the whole.
-    pub fn reported(&mut self, report: &Report) {
-        for kind in &report.kinds {
-            for (key, reason) in &kind.unreadable {
-                let at = (kind.kind, key.clone());
+    pub fn reported(&mut self, report: &EngineStatus) {
+        for kind in &report.watches {
+            for (key, reason) in &kind.decode_errors {
+                let at = (kind.resource, key.clone());
                 if self.unreadable.get(&at) != Some(reason) {
-                    tracing::warn!(kind = kind.kind.as_str(), %key, %reason, "object left as it was");
+                    tracing::warn!(kind = kind.resource.as_str(), %key, %reason, "object left as it was");
                     self.unreadable.insert(at, reason.clone());
                 }
             }
         }
-        let known = |at: &(Kind, Key)| {
-            report.kinds.iter().any(|kind| kind.kind == at.0 && kind.unreadable.contains_key(&at.1))
+        let known = |at: &(WatchedResource, Key)| {
+            report
+                .watches
+                .iter()
+                .any(|kind| kind.resource == at.0 && kind.decode_errors.contains_key(&at.1))
         };
         self.unreadable.retain(|at, _| known(at));
         let is_ready = report.is_ready();
@@ -73,20 +76,20 @@ impl Journal {
         self.note_brake(report);
     }
 
-    fn note_brake(&mut self, report: &Report) {
-        let brake = report.brake;
-        if brake.is_on == self.is_braked {
+    fn note_brake(&mut self, report: &EngineStatus) {
+        let deletion_limiter = report.deletion_limiter;
+        if deletion_limiter.is_active == self.is_braked {
             return;
         }
-        self.is_braked = brake.is_on;
-        if brake.is_on {
+        self.is_braked = deletion_limiter.is_active;
+        if deletion_limiter.is_active {
             tracing::error!(
-                n_last_minute = brake.n_last_minute,
-                max_a_minute = brake.max_a_minute,
-                "brake on: unusually many Services are gone, their Endpoints are deleted slowly"
+                n_deletions_last_minute = deletion_limiter.n_deletions_last_minute,
+                deletions_per_minute_max = deletion_limiter.deletions_per_minute_max,
+                "deletion_limiter on: unusually many Services are gone, their Endpoints are deleted slowly"
             );
         } else {
-            tracing::info!("brake off");
+            tracing::info!("deletion_limiter off");
         }
     }
 }

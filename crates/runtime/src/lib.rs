@@ -12,5 +12,5 @@ mod journal;
 mod office;
 mod pace;
 
-pub use pace::Pace;
+pub use pace::PollBatcher;
 pub use run::{Options, RunError, Running, run};

@@ -17,11 +17,11 @@ const WRITES_MANY: usize = 8;
 
 /// Shared between the loop, which knows what is awaited, and the thread, which waits.
 #[derive(Clone, Debug, Default)]
-pub struct Pace {
+pub struct PollBatcher {
     is_crowded: Arc<AtomicBool>,
 }
 
-impl Pace {
+impl PollBatcher {
     /// To be called before the thread waits: see `tokio::runtime::Builder::on_thread_park`.
     pub fn nap(&self) {
         if self.is_crowded.load(Ordering::Relaxed) {

@@ -4,36 +4,36 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 
-use endpointd_client::election::{BadElection, ElectionOptions};
+use endpointd_client::election::{ElectionOptions, InvalidElectionConfig};
 use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, ConnectError, ConnectOptions};
 use endpointd_engine::{Engine, Settings};
-use endpointd_model::Text;
-use endpointd_status::{About, Board, Leadership, Metrics, serve};
+use endpointd_model::SharedStr;
+use endpointd_status::{LeadershipStatus, Metrics, ProcessInfo, StatusHandle, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::drive::{Drive, Log};
-use crate::errands::Errands;
-use crate::feeds::Feeds;
-use crate::office::Office;
-use crate::pace::Pace;
+use crate::drive::{EventLoop, StatusState};
+use crate::errands::RequestDispatcher;
+use crate::feeds::WatchTasks;
+use crate::office::Leadership;
+use crate::pace::PollBatcher;
 
 pub struct Options {
     pub connect: ConnectOptions,
     pub settings: Settings,
     /// Absent: this process leads, whoever else runs.
     pub election: Option<ElectionOptions>,
-    /// Where metrics and health are served; absent: nowhere.
+    /// Where metrics and health are served; absent: not_found.
     pub status: Option<SocketAddr>,
-    pub version: Text,
+    pub version: SharedStr,
     /// For a thread that has nothing else to do; others leave it alone.
-    pub pace: Pace,
+    pub pace: PollBatcher,
 }
 
 /// What a caller in the same process may look at.
 pub struct Running {
-    pub board: Board,
+    pub board: StatusHandle,
     pub metrics: Metrics,
     /// Where the pages are, if they are served.
     pub address: Option<SocketAddr>,
@@ -46,7 +46,7 @@ pub enum RunError {
     #[error("cannot serve metrics on `{address}`: {reason}")]
     Bind { address: SocketAddr, reason: io::Error },
     #[error(transparent)]
-    Election(#[from] BadElection),
+    Election(#[from] InvalidElectionConfig),
 }
 
 /// Runs the controllers until `shutdown` resolves; then finishes what is in flight and hands back
@@ -67,8 +67,8 @@ pub async fn run(
     };
     let metrics = Metrics::new();
     let identity = election.as_ref().map_or("alone", |election| &election.identity);
-    let about = About { version, identity: identity.into() };
-    let board = Board::new(about, first_leadership(election.as_ref()));
+    let about = ProcessInfo { version, identity: identity.into() };
+    let board = StatusHandle::new(about, first_leadership(election.as_ref()));
     let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
     tracing::info!(
         server = client.server(),
@@ -83,17 +83,17 @@ pub async fn run(
         tokio::spawn(serve(listener, board.clone(), metrics.clone(), stopped))
     });
     let engine = Engine::new(settings);
-    let mut office = Office::open(client.clone(), election)?;
-    let mut drive = Drive {
-        feeds: Feeds::start(&client, &engine.kinds()),
-        errands: Errands::new(client.clone(), office.term(), metrics.clone()),
+    let mut office = Leadership::open(client.clone(), election)?;
+    let mut drive = EventLoop {
+        feeds: WatchTasks::start(&client, &engine.kinds()),
+        errands: RequestDispatcher::new(client.clone(), office.term(), metrics.clone()),
         recorder: Recorder::start(client.clone()),
         engine,
         board,
         metrics,
         client,
         pace,
-        log: Log::default(),
+        log: StatusState::default(),
     };
     drive.until(&mut office, shutdown).await;
     office.close().await;
@@ -110,9 +110,11 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, RunError> {
     TcpListener::bind(address).await.map_err(|reason| RunError::Bind { address, reason })
 }
 
-fn first_leadership(election: Option<&ElectionOptions>) -> Leadership {
+fn first_leadership(election: Option<&ElectionOptions>) -> LeadershipStatus {
     match election {
-        None => Leadership::Alone,
-        Some(election) => Leadership::Standby { lease: election.lease.name.clone(), holder: None },
+        None => LeadershipStatus::Alone,
+        Some(election) => {
+            LeadershipStatus::Standby { lease: election.lease.name.clone(), holder: None }
+        }
     }
 }

@@ -10,8 +10,8 @@ mod verbs;
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Found, Key, Kind, Lookup, News, Node, Object, Pod, Resource, Service,
-    Text, Uid,
+    EndpointSlice, Endpoints, Key, LiveRead, LiveReadResult, Node, Object, Pod, PublishedResource,
+    Service, SharedStr, Uid, WatchSignal, WatchedResource,
 };
 
 use crate::clock::Time;
@@ -32,11 +32,11 @@ pub struct Api {
     pub nodes: Shelf<Node>,
     pub endpoints: Shelf<Endpoints>,
     pub slices: Shelf<EndpointSlice>,
-    pub namespaces: BTreeMap<Text, NamespaceState>,
+    pub namespaces: BTreeMap<SharedStr, NamespaceState>,
     /// Mutating admission: every slice stored is given this annotation.
     pub webhook: bool,
     /// When someone else last edited an object of ours without asking.
-    meddled: BTreeMap<(Resource, Key), u64>,
+    meddled: BTreeMap<(PublishedResource, Key), u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,19 +99,19 @@ impl Api {
     }
 
     /// Whether someone else edited the object after a revision.
-    pub fn is_meddled_with(&self, resource: Resource, key: &Key, since: u64) -> bool {
+    pub fn is_meddled_with(&self, resource: PublishedResource, key: &Key, since: u64) -> bool {
         let edited = self.meddled.get(&(resource, key.clone()));
         edited.is_some_and(|revision| *revision > since)
     }
 
-    pub fn garble(&mut self, kind: Kind, key: &Key) {
+    pub fn garble(&mut self, kind: WatchedResource, key: &Key) {
         let revision = self.bump();
         match kind {
-            Kind::Services => self.services.garble(key, revision, self.now),
-            Kind::Pods => self.pods.garble(key, revision, self.now),
-            Kind::Nodes => self.nodes.garble(key, revision, self.now),
-            Kind::Endpoints => self.endpoints.garble(key, revision, self.now),
-            Kind::Slices => self.slices.garble(key, revision, self.now),
+            WatchedResource::Services => self.services.garble(key, revision, self.now),
+            WatchedResource::Pods => self.pods.garble(key, revision, self.now),
+            WatchedResource::Nodes => self.nodes.garble(key, revision, self.now),
+            WatchedResource::Endpoints => self.endpoints.garble(key, revision, self.now),
+            WatchedResource::Slices => self.slices.garble(key, revision, self.now),
         }
     }
 
@@ -132,12 +132,14 @@ impl Api {
             let node = self.nodes.get(&key).map(|one| Node::clone(one));
             node.into_iter().for_each(|node| self.put_node(node));
         }
-        for resource in [Resource::Endpoints, Resource::Slices] {
+        for resource in [PublishedResource::Endpoints, PublishedResource::Slices] {
             let keys = match resource {
-                Resource::Endpoints => {
+                PublishedResource::Endpoints => {
                     garbled(self.endpoints.keys(), &|key| self.endpoints.is_garbled(key))
                 }
-                Resource::Slices => garbled(self.slices.keys(), &|key| self.slices.is_garbled(key)),
+                PublishedResource::Slices => {
+                    garbled(self.slices.keys(), &|key| self.slices.is_garbled(key))
+                }
             };
             for key in keys {
                 let object = self.object(resource, &key);
@@ -146,105 +148,110 @@ impl Api {
         }
     }
 
-    pub fn object(&self, resource: Resource, key: &Key) -> Option<Object> {
+    pub fn object(&self, resource: PublishedResource, key: &Key) -> Option<Object> {
         match resource {
-            Resource::Slices => {
+            PublishedResource::Slices => {
                 self.slices.get(key).map(|one| Object::Slice(EndpointSlice::clone(one)))
             }
-            Resource::Endpoints => {
+            PublishedResource::Endpoints => {
                 self.endpoints.get(key).map(|one| Object::Endpoints(Endpoints::clone(one)))
             }
         }
     }
 
     /// A consistent read. What cannot be read is `None`.
-    pub fn look(&self, lookup: &Lookup) -> Option<Found> {
-        let found = match lookup {
-            Lookup::Service(key) if self.services.is_garbled(key) => return None,
-            Lookup::Service(key) => {
-                self.services.get(key).map(|one| Found::Service(Box::new(Service::clone(one))))
-            }
-            Lookup::Node(name) => {
+    pub fn look(&self, read: &LiveRead) -> Option<LiveReadResult> {
+        let found = match read {
+            LiveRead::Service(key) if self.services.is_garbled(key) => return None,
+            LiveRead::Service(key) => self
+                .services
+                .get(key)
+                .map(|one| LiveReadResult::Service(Box::new(Service::clone(one)))),
+            LiveRead::Node(name) => {
                 let key = Key::new("", name.clone());
                 if self.nodes.is_garbled(&key) {
                     return None;
                 }
-                self.nodes.get(&key).map(|one| Found::Node(Box::new(Node::clone(one))))
+                self.nodes.get(&key).map(|one| LiveReadResult::Node(Box::new(Node::clone(one))))
             }
-            Lookup::Object(Resource::Slices, key) if self.slices.is_garbled(key) => return None,
-            Lookup::Object(Resource::Endpoints, key) if self.endpoints.is_garbled(key) => {
+            LiveRead::Object(PublishedResource::Slices, key) if self.slices.is_garbled(key) => {
                 return None;
             }
-            Lookup::Object(resource, key) => {
-                self.object(*resource, key).map(|one| Found::Object(Box::new(one)))
+            LiveRead::Object(PublishedResource::Endpoints, key)
+                if self.endpoints.is_garbled(key) =>
+            {
+                return None;
+            }
+            LiveRead::Object(resource, key) => {
+                self.object(*resource, key).map(|one| LiveReadResult::Object(Box::new(one)))
             }
         };
-        Some(found.unwrap_or(Found::Absent))
+        Some(found.unwrap_or(LiveReadResult::Absent))
     }
 
     /// The next change of a kind after a revision: its revision, when it happened, and how it is
     /// told.
-    pub fn next_news(&self, kind: Kind, seen: u64) -> Option<(u64, Time, News)> {
-        fn next<T: Thing>(shelf: &Shelf<T>, seen: u64) -> Option<(u64, Time, News)> {
+    pub fn next_news(&self, kind: WatchedResource, seen: u64) -> Option<(u64, Time, WatchSignal)> {
+        fn next<T: Thing>(shelf: &Shelf<T>, seen: u64) -> Option<(u64, Time, WatchSignal)> {
             let entry = shelf.entry(shelf.after(seen))?;
             Some((entry.revision, entry.at, entry.news()))
         }
         match kind {
-            Kind::Services => next(&self.services, seen),
-            Kind::Pods => next(&self.pods, seen),
-            Kind::Nodes => next(&self.nodes, seen),
-            Kind::Endpoints => next(&self.endpoints, seen),
-            Kind::Slices => next(&self.slices, seen),
+            WatchedResource::Services => next(&self.services, seen),
+            WatchedResource::Pods => next(&self.pods, seen),
+            WatchedResource::Nodes => next(&self.nodes, seen),
+            WatchedResource::Endpoints => next(&self.endpoints, seen),
+            WatchedResource::Slices => next(&self.slices, seen),
         }
     }
 
     /// When the next change of a kind after a revision happened.
-    pub fn next_change(&self, kind: Kind, seen: u64) -> Option<Time> {
+    pub fn next_change(&self, kind: WatchedResource, seen: u64) -> Option<Time> {
         fn next<T: Thing>(shelf: &Shelf<T>, seen: u64) -> Option<Time> {
             shelf.entry(shelf.after(seen)).map(|entry| entry.at)
         }
         match kind {
-            Kind::Services => next(&self.services, seen),
-            Kind::Pods => next(&self.pods, seen),
-            Kind::Nodes => next(&self.nodes, seen),
-            Kind::Endpoints => next(&self.endpoints, seen),
-            Kind::Slices => next(&self.slices, seen),
+            WatchedResource::Services => next(&self.services, seen),
+            WatchedResource::Pods => next(&self.pods, seen),
+            WatchedResource::Nodes => next(&self.nodes, seen),
+            WatchedResource::Endpoints => next(&self.endpoints, seen),
+            WatchedResource::Slices => next(&self.slices, seen),
         }
     }
 
     /// A picture of a kind as of a revision.
-    pub fn list_at(&self, kind: Kind, revision: u64) -> Vec<News> {
-        fn list<T: Thing>(shelf: &Shelf<T>, revision: u64) -> Vec<News> {
+    pub fn list_at(&self, kind: WatchedResource, revision: u64) -> Vec<WatchSignal> {
+        fn list<T: Thing>(shelf: &Shelf<T>, revision: u64) -> Vec<WatchSignal> {
             shelf.list_at(revision).into_iter().map(Entry::news).collect()
         }
         match kind {
-            Kind::Services => list(&self.services, revision),
-            Kind::Pods => list(&self.pods, revision),
-            Kind::Nodes => list(&self.nodes, revision),
-            Kind::Endpoints => list(&self.endpoints, revision),
-            Kind::Slices => list(&self.slices, revision),
+            WatchedResource::Services => list(&self.services, revision),
+            WatchedResource::Pods => list(&self.pods, revision),
+            WatchedResource::Nodes => list(&self.nodes, revision),
+            WatchedResource::Endpoints => list(&self.endpoints, revision),
+            WatchedResource::Slices => list(&self.slices, revision),
         }
     }
 
-    pub fn floor(&self, kind: Kind) -> u64 {
+    pub fn floor(&self, kind: WatchedResource) -> u64 {
         match kind {
-            Kind::Services => self.services.floor,
-            Kind::Pods => self.pods.floor,
-            Kind::Nodes => self.nodes.floor,
-            Kind::Endpoints => self.endpoints.floor,
-            Kind::Slices => self.slices.floor,
+            WatchedResource::Services => self.services.floor,
+            WatchedResource::Pods => self.pods.floor,
+            WatchedResource::Nodes => self.nodes.floor,
+            WatchedResource::Endpoints => self.endpoints.floor,
+            WatchedResource::Slices => self.slices.floor,
         }
     }
 
     /// Forgets the history of a kind: watches that are behind are told 410.
-    pub fn compact(&mut self, kind: Kind) {
+    pub fn compact(&mut self, kind: WatchedResource) {
         let floor = self.revision;
         match kind {
-            Kind::Services => self.services.floor = floor,
-            Kind::Pods => self.pods.floor = floor,
-            Kind::Nodes => self.nodes.floor = floor,
-            Kind::Endpoints => self.endpoints.floor = floor,
-            Kind::Slices => self.slices.floor = floor,
+            WatchedResource::Services => self.services.floor = floor,
+            WatchedResource::Pods => self.pods.floor = floor,
+            WatchedResource::Nodes => self.nodes.floor = floor,
+            WatchedResource::Endpoints => self.endpoints.floor = floor,
+            WatchedResource::Slices => self.slices.floor = floor,
         }
     }
 
@@ -265,11 +272,11 @@ impl Api {
         }
     }
 
-    fn drop_object(&mut self, resource: Resource, key: &Key) {
+    fn drop_object(&mut self, resource: PublishedResource, key: &Key) {
         let revision = self.bump();
         match resource {
-            Resource::Slices => self.slices.remove(key, revision, self.now),
-            Resource::Endpoints => self.endpoints.remove(key, revision, self.now),
+            PublishedResource::Slices => self.slices.remove(key, revision, self.now),
+            PublishedResource::Endpoints => self.endpoints.remove(key, revision, self.now),
         };
     }
 }

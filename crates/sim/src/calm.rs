@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{Report, Sizes};
+use endpointd_engine::{EngineStatus, Sizes};
 use endpointd_model::Controller;
 
 use crate::census::Rule;
@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// Long enough for every back-off, and for a lease to change hands.
 const SETTLE: Duration = Duration::from_secs(60);
-/// As long as the brake holds something back.
+/// As long as the deletion_limiter holds something back.
 const BRAKE_MINUTES_MAX: usize = 10;
 const QUIET: Duration = Duration::from_secs(60);
 const QUIET_AT_THE_END: Duration = Duration::from_secs(600);
@@ -47,7 +47,7 @@ impl World {
         keys.sort_unstable();
         keys.dedup();
         let most = keys.len() * Controller::ALL.len();
-        if sizes.is_some_and(|sizes| sizes.n_remembered_keys > most) {
+        if sizes.is_some_and(|sizes| sizes.n_tracked_keys > most) {
             let text = format!("{sizes:?} for {} keys", keys.len());
             self.violate(Rule::NoLeftovers, || text);
         }
@@ -63,7 +63,7 @@ impl World {
         self.end_troubles();
         self.pass(SETTLE);
         for _ in 0..BRAKE_MINUTES_MAX {
-            if self.reports().iter().any(|report| report.brake.is_on) {
+            if self.reports().iter().any(|report| report.deletion_limiter.is_active) {
                 self.pass(SETTLE);
             }
         }
@@ -113,7 +113,7 @@ impl World {
         for report in self.reports() {
             self.census.rule(Rule::NoLeftovers);
             if !report.is_ready() {
-                self.violate(Rule::HonestReadiness, || format!("not ready: {:?}", report.kinds));
+                self.violate(Rule::HonestReadiness, || format!("not ready: {:?}", report.watches));
             }
             if report.is_leading && !report.keys.is_empty() {
                 self.violate(Rule::NoLeftovers, || format!("still to do: {:?}", report.keys));
@@ -144,7 +144,7 @@ impl World {
         self.pass(secs(1));
     }
 
-    fn reports(&self) -> Vec<Report> {
+    fn reports(&self) -> Vec<EngineStatus> {
         let now = self.now.moment();
         self.processes.iter().filter_map(|one| Some(one.engine.as_ref()?.report(now))).collect()
     }

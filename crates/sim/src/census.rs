@@ -18,7 +18,7 @@ pub enum Rule {
     /// S5: a deletion that rests on an absence is confirmed by a live read.
     NoDeletionFromAbsence,
     /// S5: at most so many of them a minute.
-    Brake,
+    DeletionLimiter,
     /// L5: no write that changes nothing, and none that the API server must refuse as invalid.
     NoUselessWrite,
     /// The trigger time of what is written is a time something happened at.
@@ -47,7 +47,7 @@ impl Rule {
         Self::NoLoss,
         Self::NoWrongAddress,
         Self::NoDeletionFromAbsence,
-        Self::Brake,
+        Self::DeletionLimiter,
         Self::NoUselessWrite,
         Self::TriggerTime,
         Self::Settles,
@@ -67,7 +67,7 @@ impl Rule {
             Self::NoLoss => "S3 no loss",
             Self::NoWrongAddress => "S4 no wrong address",
             Self::NoDeletionFromAbsence => "S5 no deletion from absence",
-            Self::Brake => "S5 brake",
+            Self::DeletionLimiter => "S5 deletion_limiter",
             Self::NoUselessWrite => "L5 no useless write",
             Self::TriggerTime => "trigger time",
             Self::Settles => "L1 L2 L4 settles",

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
-use endpointd_engine::Moment;
+use endpointd_engine::MonotonicTime;
 use endpointd_model::Timestamp;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,13 +14,13 @@ impl Time {
     pub const START: Self = Self(0);
 
     /// What the engine is told.
-    pub fn moment(self) -> Moment {
-        Moment::after_start(Duration::from_micros(self.0))
+    pub fn moment(self) -> MonotonicTime {
+        MonotonicTime::after_start(Duration::from_micros(self.0))
     }
 
     /// The first instant that is not before the engine's moment.
-    pub fn of(moment: Moment) -> Self {
-        let nanos = moment.since(Moment::START).as_nanos().div_ceil(1000);
+    pub fn of(moment: MonotonicTime) -> Self {
+        let nanos = moment.since(MonotonicTime::START).as_nanos().div_ceil(1000);
         Self(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 

@@ -6,8 +6,8 @@ mod mirror;
 mod slices;
 
 use endpointd_model::{
-    Controller, EndpointSlice, Endpoints, Key, Kind, Lookup, Object, Resource, Service, Timestamp,
-    Uid, Write, names,
+    Controller, EndpointSlice, Endpoints, Key, LiveRead, Object, PublishedResource, Service,
+    Timestamp, Uid, WatchedResource, Write, names,
 };
 
 use crate::api::{Answer, Api};
@@ -41,7 +41,7 @@ pub(crate) struct Case<'a> {
 
 impl<'a> Case<'a> {
     pub fn services(&self) -> Vec<Option<&'a Service>> {
-        self.api.services.window(&self.key, self.view.since(Kind::Services))
+        self.api.services.window(&self.key, self.view.since(WatchedResource::Services))
     }
 
     pub fn known_slice(&self) -> Option<&'a EndpointSlice> {
@@ -164,20 +164,20 @@ impl World {
         let Write::Delete(target) = write else { return };
         let Some(key) = self.service_of(write) else { return };
         let view = self.view_when_planned(process, controller, &key);
-        let services = self.api.services.window(&key, view.since(Kind::Services));
-        let endpoints = self.api.endpoints.window(&key, view.since(Kind::Endpoints));
+        let services = self.api.services.window(&key, view.since(WatchedResource::Services));
+        let endpoints = self.api.endpoints.window(&key, view.since(WatchedResource::Endpoints));
         let is_mirrored = matches!(
             self.api.object(target.resource, &target.key),
             Some(Object::Slice(slice))
                 if slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR)
         );
         let mut needed = Vec::new();
-        let is_endpoints = target.resource == Resource::Endpoints;
+        let is_endpoints = target.resource == PublishedResource::Endpoints;
         if is_endpoints || (is_mirrored && services.iter().all(Option::is_none)) {
-            needed.push(Lookup::Service(key.clone()));
+            needed.push(LiveRead::Service(key.clone()));
         }
         if is_mirrored && endpoints.iter().all(Option::is_none) {
-            needed.push(Lookup::Object(Resource::Endpoints, key.clone()));
+            needed.push(LiveRead::Object(PublishedResource::Endpoints, key.clone()));
         }
         if needed.is_empty() {
             return;
@@ -185,10 +185,10 @@ impl World {
         self.census.rule(Rule::NoDeletionFromAbsence);
         let now = self.now;
         let absences = &self.processes[process].absences;
-        let is_fresh = |lookup: &Lookup| {
-            absences.get(lookup).is_some_and(|read| now.since(*read) <= secs(FRESH_SECS))
+        let is_fresh = |read: &LiveRead| {
+            absences.get(read).is_some_and(|read| now.since(*read) <= secs(FRESH_SECS))
         };
-        if let Some(missing) = needed.iter().find(|lookup| !is_fresh(lookup)) {
+        if let Some(missing) = needed.iter().find(|read| !is_fresh(read)) {
             let text = format!("{} deleted without looking at {missing:?}", target.key);
             self.violate(Rule::NoDeletionFromAbsence, || text);
         }
@@ -198,14 +198,16 @@ impl World {
     }
 
     fn check_brake(&mut self, process: usize) {
-        self.census.rule(Rule::Brake);
+        self.census.rule(Rule::DeletionLimiter);
         let now = self.now;
         let deletions = &mut self.processes[process].deletions;
         deletions.push_back(now);
         deletions.retain(|at| now.since(*at) < secs(60));
         let n = deletions.len();
         if n > DELETIONS_MAX {
-            self.violate(Rule::Brake, || format!("{n} deletions from absence in a minute"));
+            self.violate(Rule::DeletionLimiter, || {
+                format!("{n} deletions from absence in a minute")
+            });
         }
     }
 
@@ -263,7 +265,7 @@ impl World {
     }
 
     /// A lost watch shows.
-    pub(crate) fn check_readiness(&mut self, process: usize, kind: Kind) {
+    pub(crate) fn check_readiness(&mut self, process: usize, kind: WatchedResource) {
         let now = self.now.moment();
         let Some(engine) = &self.processes[process].engine else { return };
         self.census.rule(Rule::HonestReadiness);

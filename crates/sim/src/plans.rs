@@ -4,7 +4,7 @@
 mod scenarios;
 mod trials;
 
-use endpointd_model::Kind;
+use endpointd_model::WatchedResource;
 
 use crate::clock::{millis, secs};
 use crate::play::{Manner, play};
@@ -82,9 +82,17 @@ fn disturbed(name: &str, script: &Script) -> Vec<Plan> {
             add("followed by a namesake nobody saw come", vec![gone], vec![again.clone()]);
             add("followed by a namesake at once", vec![], vec![again]);
         }
-        add("without nodes", vec![watch(Kind::Nodes, WatchFault::EmptyPicture)], vec![]);
-        add("with late nodes", vec![watch(Kind::Nodes, WatchFault::Gone(secs(40)))], vec![]);
-        add("without Services", vec![watch(Kind::Services, WatchFault::EmptyPicture)], vec![]);
+        add("without nodes", vec![watch(WatchedResource::Nodes, WatchFault::EmptyPicture)], vec![]);
+        add(
+            "with late nodes",
+            vec![watch(WatchedResource::Nodes, WatchFault::Gone(secs(40)))],
+            vec![],
+        );
+        add(
+            "without Services",
+            vec![watch(WatchedResource::Services, WatchFault::EmptyPicture)],
+            vec![],
+        );
     }
     plans
 }
@@ -106,13 +114,13 @@ fn with(script: &Script, at: usize, before: Vec<Act>, after: Vec<Act>) -> Script
 }
 
 /// What an act changes.
-fn kind_of(act: &Act) -> Option<Kind> {
+fn kind_of(act: &Act) -> Option<WatchedResource> {
     match act {
-        Act::Pod(..) => Some(Kind::Pods),
-        Act::Service(..) => Some(Kind::Services),
-        Act::Node(..) => Some(Kind::Nodes),
-        Act::Endpoints(..) => Some(Kind::Endpoints),
-        Act::Slice(..) => Some(Kind::Slices),
+        Act::Pod(..) => Some(WatchedResource::Pods),
+        Act::Service(..) => Some(WatchedResource::Services),
+        Act::Node(..) => Some(WatchedResource::Nodes),
+        Act::Endpoints(..) => Some(WatchedResource::Endpoints),
+        Act::Slice(..) => Some(WatchedResource::Slices),
         Act::Namespace(..)
         | Act::Garble(..)
         | Act::Watch(..)

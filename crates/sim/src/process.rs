@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use endpointd_engine::{ControllerSettings, Engine, Settings, Ticket};
-use endpointd_model::{Controller, Key, Kind, Lookup, Uid};
+use endpointd_engine::{ControllerSettings, Engine, RequestId, Settings};
+use endpointd_model::{Controller, Key, LiveRead, Uid, WatchedResource};
 
 use crate::clock::Time;
 use crate::script::Setup;
@@ -28,11 +28,11 @@ pub struct Process {
     /// Versions of published objects the engine was told, by watch, answer, or live read.
     pub told: HashSet<u64>,
     /// Deletes that are done but not answered yet.
-    pub deleting: Vec<(Ticket, Uid)>,
+    pub deleting: Vec<(RequestId, Uid)>,
     /// What the API server told it is deleted.
     pub deleted: HashSet<Uid>,
     /// When a live read last found nothing.
-    pub absences: BTreeMap<Lookup, Time>,
+    pub absences: BTreeMap<LiveRead, Time>,
     /// Deletions that rested on an absence, in the last minute.
     pub deletions: VecDeque<Time>,
     /// What could be known when a sync under way was planned: its deletes go out last.
@@ -129,7 +129,7 @@ impl Process {
         self.n_in_flight = 0;
     }
 
-    pub fn stream(&mut self, kind: Kind) -> &mut Stream {
+    pub fn stream(&mut self, kind: WatchedResource) -> &mut Stream {
         &mut self.streams[kind as usize]
     }
 
@@ -160,7 +160,7 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
 pub struct View([u64; 5]);
 
 impl View {
-    pub fn since(&self, kind: Kind) -> u64 {
+    pub fn since(&self, kind: WatchedResource) -> u64 {
         self.0[kind as usize]
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::Kind;
+use endpointd_model::WatchedResource;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
@@ -52,9 +52,9 @@ pub enum Act {
     /// Someone else writes to the slice with this index, or adds one.
     Slice(u32, SliceAct),
     /// The object at this index of a kind becomes unreadable.
-    Garble(Kind, u32),
+    Garble(WatchedResource, u32),
     /// Of one process.
-    Watch(u8, Kind, WatchFault),
+    Watch(u8, WatchedResource, WatchFault),
     /// What becomes of the next write.
     Mishap(Mishap),
     Fault(Fault),
@@ -197,7 +197,7 @@ pub enum Fault {
     Refused(Place, Duration),
     Webhook(Duration),
     ClockJump(i64),
-    Compact(Kind),
+    Compact(WatchedResource),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

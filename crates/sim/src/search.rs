@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::Kind;
+use endpointd_model::WatchedResource;
 
 use crate::clock::{millis, secs};
 use crate::plans::Plan;
@@ -148,10 +148,10 @@ fn lost_answers() -> Deck {
 fn unseen() -> Deck {
     vec![
         vec![pod(0, PodAct::Remove), pod(0, PodAct::Create(7))],
-        vec![Act::Watch(0, Kind::Pods, WatchFault::Gone(millis(20)))],
-        vec![Act::Watch(0, Kind::Slices, WatchFault::Freeze(millis(40)))],
+        vec![Act::Watch(0, WatchedResource::Pods, WatchFault::Gone(millis(20)))],
+        vec![Act::Watch(0, WatchedResource::Slices, WatchFault::Freeze(millis(40)))],
         vec![service(API, ServiceAct::Select(1)), service(API, ServiceAct::Remove)],
-        vec![Act::Watch(0, Kind::Services, WatchFault::OldPicture(4))],
+        vec![Act::Watch(0, WatchedResource::Services, WatchFault::OldPicture(4))],
         vec![pod(1, PodAct::Unready)],
     ]
 }
@@ -161,7 +161,7 @@ fn recreated() -> Deck {
         vec![service(WEB, ServiceAct::Recreate(3)), service(WEB, ServiceAct::Recreate(3))],
         vec![pod(0, PodAct::Replace(7)), pod(0, PodAct::Fail)],
         vec![Act::Mishap(Mishap::SlowAnswer(millis(50)))],
-        vec![Act::Watch(0, Kind::Endpoints, WatchFault::Gone(millis(20)))],
+        vec![Act::Watch(0, WatchedResource::Endpoints, WatchFault::Gone(millis(20)))],
         vec![Act::Slice(1, SliceAct::Disown), Act::Slice(1, SliceAct::GiveAway)],
     ]
 }
@@ -187,7 +187,7 @@ fn mirroring() -> Deck {
         ],
         vec![Act::Mishap(Mishap::SlowRequest(millis(50)))],
         vec![service(WEB, ServiceAct::Unselect)],
-        vec![Act::Watch(0, Kind::Endpoints, WatchFault::Cut(millis(30)))],
+        vec![Act::Watch(0, WatchedResource::Endpoints, WatchFault::Cut(millis(30)))],
         vec![Act::Process(0, ProcessFault::Crash(millis(5)))],
     ]
 }
@@ -196,7 +196,7 @@ fn nodes() -> Deck {
     use crate::plans::plain_node;
     vec![
         vec![Act::Node(0, NodeAct::Remove), Act::Node(0, NodeAct::Put(plain_node(1)))],
-        vec![Act::Watch(0, Kind::Nodes, WatchFault::EmptyPicture)],
+        vec![Act::Watch(0, WatchedResource::Nodes, WatchFault::EmptyPicture)],
         vec![Act::Fault(Fault::Blind(millis(40)))],
         vec![pod(0, PodAct::Unready), pod(0, PodAct::Ready)],
         vec![Act::Mishap(Mishap::LostNotApplied)],

@@ -7,7 +7,7 @@ mod pods;
 mod services;
 mod slices;
 
-use endpointd_model::{Key, Kind, Labels, Resource, Text};
+use endpointd_model::{Key, Labels, PublishedResource, SharedStr, WatchedResource};
 
 use crate::api::{Api, NamespaceState};
 use crate::script::{Act, NamespaceAct, Place};
@@ -37,7 +37,7 @@ pub fn perform(api: &mut Api, act: &Act) -> bool {
     api.revision() > before
 }
 
-pub fn namespace(number: u8) -> Text {
+pub fn namespace(number: u8) -> SharedStr {
     NAMESPACES[usize::from(number) % NAMESPACES.len()].into()
 }
 
@@ -71,13 +71,13 @@ fn begin_namespace(api: &mut Api, number: u8) -> bool {
     is_new
 }
 
-fn garble(api: &mut Api, kind: Kind, index: u32) {
+fn garble(api: &mut Api, kind: WatchedResource, index: u32) {
     let keys = match kind {
-        Kind::Services => api.services.keys(),
-        Kind::Pods => api.pods.keys(),
-        Kind::Nodes => api.nodes.keys(),
-        Kind::Endpoints => api.endpoints.keys(),
-        Kind::Slices => api.slices.keys(),
+        WatchedResource::Services => api.services.keys(),
+        WatchedResource::Pods => api.pods.keys(),
+        WatchedResource::Nodes => api.nodes.keys(),
+        WatchedResource::Endpoints => api.endpoints.keys(),
+        WatchedResource::Slices => api.slices.keys(),
     };
     if let Some(key) = pick(&keys, index) {
         api.garble(kind, &key.clone());
@@ -105,6 +105,6 @@ impl Variety {
 
 fn remove_endpoints(api: &mut Api, key: &Key) {
     if api.endpoints.contains(key) {
-        api.remove(Resource::Endpoints, key);
+        api.remove(PublishedResource::Endpoints, key);
     }
 }

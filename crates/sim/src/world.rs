@@ -10,8 +10,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use endpointd_engine::{Effect, Input, Moment, Ticket};
-use endpointd_model::{Controller, Kind, Lookup, Timestamp, Write};
+use endpointd_engine::{Effect, Input, MonotonicTime, RequestId};
+use endpointd_model::{Controller, LiveRead, Timestamp, WatchedResource, Write};
 
 use crate::api::{Api, NamespaceState};
 use crate::census::{Census, Rule, Violation};
@@ -91,30 +91,30 @@ pub enum Trap {
 
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// News of a kind are due at a process.
+    /// WatchSignal of a kind are due at a process.
     Deliver {
         process: usize,
-        kind: Kind,
+        kind: WatchedResource,
         connection: u32,
     },
     /// A connection is made anew.
     Connect {
         process: usize,
-        kind: Kind,
+        kind: WatchedResource,
         connection: u32,
     },
     /// The second half of a picture.
     CompletePicture {
         process: usize,
-        kind: Kind,
+        kind: WatchedResource,
         connection: u32,
     },
     Arrive(Box<Request>),
     Look {
         process: usize,
         life: u32,
-        ticket: Ticket,
-        lookup: Lookup,
+        id: RequestId,
+        read: LiveRead,
     },
     Answer {
         process: usize,
@@ -140,7 +140,7 @@ pub(crate) enum Event {
 pub(crate) struct Request {
     pub process: usize,
     pub life: u32,
-    pub ticket: Ticket,
+    pub id: RequestId,
     pub controller: Controller,
     pub write: Box<Write>,
     /// What the engine could know when it decided.
@@ -275,8 +275,8 @@ impl World {
                 self.complete_picture(process, kind, connection);
             }
             Event::Arrive(request) => self.arrive(*request),
-            Event::Look { process, life, ticket, lookup } => {
-                self.look(process, life, ticket, lookup);
+            Event::Look { process, life, id, read } => {
+                self.look(process, life, id, read);
             }
             Event::Answer { process, life, input } => self.answered(process, life, *input),
             Event::Wake { process, life } => self.wake(process, life),
@@ -312,21 +312,21 @@ impl World {
 
     fn perform(&mut self, process: usize, effect: Effect) {
         match effect {
-            Effect::Send { ticket, controller, write } => {
-                self.send(process, ticket, controller, write);
+            Effect::Send { id, controller, write } => {
+                self.send(process, id, controller, write);
             }
-            Effect::Look { ticket, lookup } => self.send_look(process, ticket, lookup),
+            Effect::LiveRead { id, read } => self.send_look(process, id, read),
             Effect::Relist(kind) => self.relist(process, kind),
-            Effect::Synced(synced) => {
+            Effect::SyncFinished(synced) => {
                 self.processes[process].plans.remove(&(synced.controller, synced.key));
             }
-            Effect::Notify { .. } => {}
+            Effect::RecordEvent { .. } => {}
         }
     }
 
     fn set_alarm(&mut self, process: usize) {
         let Process { engine, life, wakes_at, .. } = &mut self.processes[process];
-        let due: Option<Moment> = engine.as_ref().and_then(|engine| engine.wake_at());
+        let due: Option<MonotonicTime> = engine.as_ref().and_then(|engine| engine.wake_at());
         let Some(due) = due.map(Time::of) else { return };
         // It said that there is nothing now: like the runtime, do not ask again at once.
         let due = due.max(self.now + millis(1));

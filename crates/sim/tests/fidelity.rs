@@ -8,8 +8,8 @@ use endpointd_apiserver::{
     WriteOptions, kinds,
 };
 use endpointd_model::{
-    Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Key, Meta, Object, Resource,
-    Subset, SubsetPort, Text, Timestamp, Uid, Write,
+    Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Key, Meta, Object,
+    PublishedResource, SharedStr, Subset, SubsetPort, Timestamp, Uid, Write,
 };
 use endpointd_sim::{Answer, Api, Dice, NamespaceState};
 use endpointd_wire::to_json_value;
@@ -37,19 +37,21 @@ struct Pair {
     ours: Api,
     theirs: Server,
     /// Versions each had, newest last: ours, theirs, and both uids.
-    versions: BTreeMap<(Resource, Key), Vec<Version>>,
+    versions: BTreeMap<(PublishedResource, Key), Vec<VersionPair>>,
 }
 
 #[derive(Clone, Debug)]
-struct Version {
-    ours: (Text, Uid),
+struct VersionPair {
+    ours: (SharedStr, Uid),
     theirs: (String, String),
 }
 
-fn kind_of(resource: Resource) -> &'static Kind {
+fn kind_of(resource: PublishedResource) -> &'static Kind {
     match resource {
-        Resource::Slices => kinds::find("discovery.k8s.io", "endpointslices").expect("a kind"),
-        Resource::Endpoints => kinds::find("", "endpoints").expect("a kind"),
+        PublishedResource::Slices => {
+            kinds::find("discovery.k8s.io", "endpointslices").expect("a kind")
+        }
+        PublishedResource::Endpoints => kinds::find("", "endpoints").expect("a kind"),
     }
 }
 
@@ -137,16 +139,16 @@ impl Pair {
         (class_of_answer(&ours), theirs.map_or_else(|no| class_of_refusal(&no), |_| Class::Stored))
     }
 
-    fn delete(&mut self, resource: Resource, key: &Key, at: usize) -> (Class, Class) {
+    fn delete(&mut self, resource: PublishedResource, key: &Key, at: usize) -> (Class, Class) {
         let version = self.version(resource, key, Some(at));
-        let mut target = endpointd_model::Target {
+        let mut target = endpointd_model::DeleteTarget {
             resource,
             key: key.clone(),
             uid: Uid::default(),
-            resource_version: Text::default(),
+            resource_version: SharedStr::default(),
         };
         let mut options = DeleteOptions::default();
-        if let Some(Version { ours, theirs }) = version {
+        if let Some(VersionPair { ours, theirs }) = version {
             (target.resource_version, target.uid) = ours;
             (options.resource_version, options.uid) = (Some(theirs.0), Some(theirs.1));
         }
@@ -163,18 +165,29 @@ impl Pair {
         (class_of_answer(&ours), class)
     }
 
-    fn version(&self, resource: Resource, key: &Key, at: Option<usize>) -> Option<Version> {
+    fn version(
+        &self,
+        resource: PublishedResource,
+        key: &Key,
+        at: Option<usize>,
+    ) -> Option<VersionPair> {
         let versions = self.versions.get(&(resource, key.clone()))?;
         let at = versions.len().checked_sub(1 + at?)?;
         Some(versions[at].clone())
     }
 
     /// Remembers what both stored, and that both stored the same.
-    fn note(&mut self, resource: Resource, key: &Key, ours: &Answer, theirs: Option<&Value>) {
+    fn note(
+        &mut self,
+        resource: PublishedResource,
+        key: &Key,
+        ours: &Answer,
+        theirs: Option<&Value>,
+    ) {
         let (Answer::Stored(ours), Some(theirs)) = (ours, theirs) else { return };
         let meta = ours.meta();
         let text = |name: &str| theirs["metadata"][name].as_str().unwrap_or_default().to_owned();
-        let version = Version {
+        let version = VersionPair {
             ours: (meta.resource_version.clone(), meta.uid.clone()),
             theirs: (text("resourceVersion"), text("uid")),
         };
@@ -195,7 +208,7 @@ impl Pair {
         assert_eq!((&ours.0, ours.2), (&theirs.0, theirs.2), "{key}");
     }
 
-    fn is_there(&self, resource: Resource, key: &Key) -> (bool, bool) {
+    fn is_there(&self, resource: PublishedResource, key: &Key) -> (bool, bool) {
         let target = Target::object(kind_of(resource), &key.namespace, &key.name);
         (self.ours.object(resource, key).is_some(), self.theirs.get(&target).is_ok())
     }
@@ -213,10 +226,10 @@ fn address(dice: &mut Dice) -> &'static str {
 }
 
 fn object(dice: &mut Dice) -> Object {
-    let namespace: Text = dice.pick(&NAMESPACES).into();
-    let name: Text = dice.pick(&["a", "b"]).into();
+    let namespace: SharedStr = dice.pick(&NAMESPACES).into();
+    let name: SharedStr = dice.pick(&["a", "b"]).into();
     let labels = [("team", dice.pick(&["x", "y"]))].into_iter().collect();
-    let held = dice.percent(20).then(|| Text::from("example.com/hold"));
+    let held = dice.percent(20).then(|| SharedStr::from("example.com/hold"));
     let meta =
         Meta { namespace, name, labels, finalizers: held.into_iter().collect(), ..Meta::default() };
     let number = dice.pick(&[80, 81]);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use endpointd_engine::Report;
-use endpointd_model::Text;
+use endpointd_engine::EngineStatus;
+use endpointd_model::SharedStr;
 use tokio::sync::watch;
 
 /// An engine loop that gives no sign of life for this long is stuck.
@@ -13,59 +13,59 @@ pub const HEARTBEAT_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// Clones share one board.
 #[derive(Clone)]
-pub struct Board(Arc<Pinned>);
+pub struct StatusHandle(Arc<Shared>);
 
-struct Pinned {
-    about: About,
+struct Shared {
+    about: ProcessInfo,
     started: Instant,
     /// Milliseconds from `started` to the last sign of life of the engine loop.
     heartbeat_millis: AtomicU64,
-    report: watch::Sender<Option<Posted>>,
-    leadership: watch::Sender<Leadership>,
+    report: watch::Sender<Option<PublishedStatus>>,
+    leadership: watch::Sender<LeadershipStatus>,
     /// Why this process cannot go on, if something says so.
-    failed: watch::Sender<Option<Text>>,
+    failed: watch::Sender<Option<SharedStr>>,
 }
 
 /// Which process this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
-    pub version: Text,
+pub struct ProcessInfo {
+    pub version: SharedStr,
     /// As the lease names it.
-    pub identity: Text,
+    pub identity: SharedStr,
 }
 
 /// Who may write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Leadership {
+pub enum LeadershipStatus {
     /// There is no election: this process always leads.
     Alone,
     /// This process holds the lease.
-    Leading { lease: Text },
+    Leading { lease: SharedStr },
     /// Another process holds it, or nobody does yet.
-    Standby { lease: Text, holder: Option<Text> },
+    Standby { lease: SharedStr, holder: Option<SharedStr> },
 }
 
 #[derive(Clone)]
-struct Posted {
-    report: Arc<Report>,
+struct PublishedStatus {
+    report: Arc<EngineStatus>,
     at: Instant,
 }
 
 /// The board at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct View {
-    pub about: About,
+pub struct StatusSnapshot {
+    pub about: ProcessInfo,
     pub uptime: Duration,
-    pub leadership: Leadership,
+    pub leadership: LeadershipStatus,
     /// The latest report and its age; there is none before the engine has posted its first.
-    pub report: Option<(Arc<Report>, Duration)>,
+    pub report: Option<(Arc<EngineStatus>, Duration)>,
     pub heartbeat_age: Duration,
-    pub failed: Option<Text>,
+    pub failed: Option<SharedStr>,
 }
 
-impl Board {
-    pub fn new(about: About, leadership: Leadership) -> Self {
-        Self(Arc::new(Pinned {
+impl StatusHandle {
+    pub fn new(about: ProcessInfo, leadership: LeadershipStatus) -> Self {
+        Self(Arc::new(Shared {
             about,
             started: Instant::now(),
             heartbeat_millis: AtomicU64::new(0),
@@ -84,19 +84,19 @@ impl Board {
     }
 
     /// Replaces the report; a sign of life, too.
-    pub fn post(&self, report: Report) {
+    pub fn post(&self, report: EngineStatus) {
         self.beat();
-        let posted = Posted { report: Arc::new(report), at: Instant::now() };
+        let posted = PublishedStatus { report: Arc::new(report), at: Instant::now() };
         self.0.report.send_replace(Some(posted));
     }
 
-    pub fn lead(&self, leadership: Leadership) {
+    pub fn lead(&self, leadership: LeadershipStatus) {
         self.0.leadership.send_replace(leadership);
     }
 
     /// Something this process cannot do without is gone: it is not alive any more. The first
     /// reason stays.
-    pub fn fail(&self, reason: impl Into<Text>) {
+    pub fn fail(&self, reason: impl Into<SharedStr>) {
         self.0.failed.send_if_modified(|failed| {
             let is_first = failed.is_none();
             if is_first {
@@ -107,11 +107,11 @@ impl Board {
     }
 
     /// What the board says now.
-    pub fn view(&self) -> View {
-        let Pinned { about, started, heartbeat_millis, report, leadership, failed } = &*self.0;
+    pub fn view(&self) -> StatusSnapshot {
+        let Shared { about, started, heartbeat_millis, report, leadership, failed } = &*self.0;
         let uptime = started.elapsed();
         let heartbeat = Duration::from_millis(heartbeat_millis.load(Ordering::Relaxed));
-        View {
+        StatusSnapshot {
             about: about.clone(),
             uptime,
             leadership: leadership.borrow().clone(),
@@ -129,7 +129,7 @@ impl Board {
     }
 }
 
-impl Leadership {
+impl LeadershipStatus {
     pub fn is_leading(&self) -> bool {
         match self {
             Self::Alone | Self::Leading { .. } => true,
@@ -138,7 +138,7 @@ impl Leadership {
     }
 
     /// The lease in question, if there is one.
-    pub fn lease(&self) -> Option<&Text> {
+    pub fn lease(&self) -> Option<&SharedStr> {
         match self {
             Self::Alone => None,
             Self::Leading { lease } | Self::Standby { lease, holder: _ } => Some(lease),

@@ -19,7 +19,7 @@ const CONNECTIONS_MAX: usize = 128;
 /// From accepting a connection to the last byte of its only answer; then it is cut.
 const CONNECTION_AGE_MAX: Duration = Duration::from_secs(30);
 /// For the answers under way when the process is told to end.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// After a failed accept, most likely for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -33,7 +33,7 @@ pub(crate) async fn answer(listener: TcpListener, router: Router, shutdown: impl
     drop(listener);
     let all = async { while answers.join_next().await.is_some() {} };
     // What is not finished by then is cut when the set is dropped.
-    let _ = timeout(FAREWELL_MAX, all).await;
+    let _ = timeout(SHUTDOWN_GRACE, all).await;
 }
 
 async fn accept(

@@ -10,12 +10,12 @@ use axum::extract::{Query, State};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use endpointd_engine::Report;
+use endpointd_engine::EngineStatus;
 use endpointd_model::Key;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::board::Board;
+use crate::board::StatusHandle;
 use crate::connections;
 use crate::health::{self, Check};
 use crate::json::{process_row, render_json};
@@ -34,7 +34,7 @@ endpointd
 /// a listener that cannot accept for a while is tried again.
 pub async fn serve(
     listener: TcpListener,
-    board: Board,
+    board: StatusHandle,
     metrics: Metrics,
     shutdown: impl Future,
 ) -> io::Result<()> {
@@ -44,13 +44,13 @@ pub async fn serve(
 
 #[derive(Clone)]
 struct Shown {
-    board: Board,
+    board: StatusHandle,
     metrics: Metrics,
 }
 
 type Parameters = Query<BTreeMap<String, String>>;
 
-fn router(board: Board, metrics: Metrics) -> Router {
+fn router(board: StatusHandle, metrics: Metrics) -> Router {
     Router::new()
         .route("/", get(|| async { INDEX }))
         .route("/metrics", get(metrics_page))
@@ -58,7 +58,7 @@ fn router(board: Board, metrics: Metrics) -> Router {
         .route("/healthz", get(livez))
         .route("/readyz", get(readyz))
         .route("/report", get(report_page))
-        .fallback(nowhere)
+        .fallback(not_found)
         .with_state(Shown { board, metrics })
 }
 
@@ -67,7 +67,7 @@ async fn metrics_page(State(shown): State<Shown>) -> Response {
     let text = match &view.report {
         Some((report, age)) => shown.metrics.render(report, *age),
         // Before the first report there is only what was recorded, and the process itself.
-        None => shown.metrics.render(&Report::default(), Duration::ZERO),
+        None => shown.metrics.render(&EngineStatus::default(), Duration::ZERO),
     };
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
@@ -128,7 +128,7 @@ fn parse_key(text: &str) -> Option<Key> {
     is_key.then(|| Key::new(namespace, name))
 }
 
-async fn nowhere(uri: Uri) -> Response {
+async fn not_found(uri: Uri) -> Response {
     let error = json!({"error": format!("no such page: {}", uri.path())});
     json_page(StatusCode::NOT_FOUND, &error, &Query(BTreeMap::new()))
 }

@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use endpointd_engine::{
-    BrakeReport, ControllerReport, KeyReport, KeyState, KindReport, Report, Sizes,
+    ControllerStatus, DeletionLimiterStatus, EngineStatus, KeyState, KeyStatus, Sizes, WatchStatus,
 };
 use endpointd_model::Key;
 use serde_json::{Map, Value, json};
 
-use crate::board::{Leadership, View};
+use crate::board::{LeadershipStatus, StatusSnapshot};
 use crate::metrics::own::by_word;
 
 /// The whole report, or with `only` the rows of that key instead of all.
-pub fn render_json(report: &Report, only: Option<&Key>) -> Value {
-    let Report {
+pub fn render_json(report: &EngineStatus, only: Option<&Key>) -> Value {
+    let EngineStatus {
         is_leading,
-        kinds,
+        watches,
         controllers,
         keys,
         n_keys_not_shown,
         sizes,
-        brake,
+        deletion_limiter,
         throttled_for,
     } = report;
     if let Some(only) = only {
@@ -32,26 +32,26 @@ pub fn render_json(report: &Report, only: Option<&Key>) -> Value {
         });
     }
     json!({
-        "isReady": report.is_ready(),
-        "isLeading": is_leading,
-        "kinds": kinds.iter().map(kind_row).collect::<Vec<_>>(),
+        "ready": report.is_ready(),
+        "leader": is_leading,
+        "watches": watches.iter().map(kind_row).collect::<Vec<_>>(),
         "controllers": controllers.iter().map(controller_row).collect::<Vec<_>>(),
         "keys": keys.iter().map(key_row).collect::<Vec<_>>(),
         "keysNotShown": n_keys_not_shown,
         "sizes": sizes_row(sizes),
-        "brake": brake_row(brake),
+        "deletion_limiter": brake_row(deletion_limiter),
         "throttledForSeconds": throttled_for.map(|duration| duration.as_secs_f64()),
     })
 }
 
 /// The process around the report: who it is, since when, and who leads.
-pub(crate) fn process_row(view: &View) -> Value {
+pub(crate) fn process_row(view: &StatusSnapshot) -> Value {
     let leadership = match &view.leadership {
-        Leadership::Alone => json!({"state": "alone"}),
-        Leadership::Leading { lease } => {
+        LeadershipStatus::Alone => json!({"state": "no_election"}),
+        LeadershipStatus::Leading { lease } => {
             json!({"state": "leading", "lease": &**lease, "holder": &*view.about.identity})
         }
-        Leadership::Standby { lease, holder } => {
+        LeadershipStatus::Standby { lease, holder } => {
             json!({"state": "standby", "lease": &**lease, "holder": holder.as_deref()})
         }
     };
@@ -64,35 +64,43 @@ pub(crate) fn process_row(view: &View) -> Value {
     })
 }
 
-fn kind_row(kind: &KindReport) -> Value {
-    let KindReport { kind, n_objects, is_listed, lost, version, age, unreadable } = kind;
-    let unreadable: Map<String, Value> =
-        unreadable.iter().map(|(key, reason)| (key.to_string(), json!(&**reason))).collect();
+fn kind_row(kind: &WatchStatus) -> Value {
+    let WatchStatus {
+        resource,
+        n_objects,
+        is_synced,
+        disconnected_reason,
+        version,
+        last_event_age,
+        decode_errors,
+    } = kind;
+    let decode_errors: Map<String, Value> =
+        decode_errors.iter().map(|(key, reason)| (key.to_string(), json!(&**reason))).collect();
     json!({
-        "kind": kind.as_str(),
+        "resource": resource.as_str(),
         "objects": n_objects,
-        "isListed": is_listed,
-        "lost": lost.as_deref(),
+        "synced": is_synced,
+        "disconnectedReason": disconnected_reason.as_deref(),
         "resourceVersion": version.to_string(),
-        "ageSeconds": age.as_secs_f64(),
-        "unreadable": unreadable,
+        "lastEventAgeSeconds": last_event_age.as_secs_f64(),
+        "decodeErrors": decode_errors,
     })
 }
 
-fn controller_row(report: &ControllerReport) -> Value {
-    let ControllerReport {
+fn controller_row(report: &ControllerStatus) -> Value {
+    let ControllerStatus {
         controller,
         n_waiting,
         n_in_flight,
         n_backing_off,
         oldest_wait,
-        oldest_flight,
+        oldest_in_flight,
         n_adds,
         n_retries,
         n_endpoints_desired,
         n_slices,
         n_slices_desired,
-        left_out,
+        excluded_pods,
         n_by_traffic_distribution,
     } = report;
     let services: Map<String, Value> = n_by_traffic_distribution
@@ -105,19 +113,20 @@ fn controller_row(report: &ControllerReport) -> Value {
         "inFlight": n_in_flight,
         "backingOff": n_backing_off,
         "oldestWaitSeconds": oldest_wait.as_secs_f64(),
-        "oldestFlightSeconds": oldest_flight.as_secs_f64(),
+        "oldestInFlightSeconds": oldest_in_flight.as_secs_f64(),
         "adds": n_adds,
         "retries": n_retries,
         "endpointsDesired": n_endpoints_desired,
         "slices": n_slices,
         "slicesDesired": n_slices_desired,
-        "leftOut": by_word(left_out),
+        "excludedPods": by_word(excluded_pods),
         "servicesByTrafficDistribution": services,
     })
 }
 
-fn key_row(row: &KeyReport) -> Value {
-    let KeyReport { controller, key, state, n_failures, last_end, last_error, left_out } = row;
+fn key_row(row: &KeyStatus) -> Value {
+    let KeyStatus { controller, key, state, n_failures, last_result, last_error, excluded_pods } =
+        row;
     let (state, for_how_long) = state_words(*state);
     json!({
         "controller": controller.name(),
@@ -125,9 +134,9 @@ fn key_row(row: &KeyReport) -> Value {
         "state": state,
         "seconds": for_how_long.map(|duration| duration.as_secs_f64()),
         "failures": n_failures,
-        "lastEnd": last_end,
+        "lastResult": last_result,
         "lastError": last_error.as_deref(),
-        "leftOut": by_word(left_out),
+        "excludedPods": by_word(excluded_pods),
     })
 }
 
@@ -142,22 +151,28 @@ fn state_words(state: KeyState) -> (&'static str, Option<Duration>) {
 }
 
 fn sizes_row(sizes: &Sizes) -> Value {
-    let Sizes { n_label_sets, n_texts, n_tombstones, n_remembered_keys, cache_bytes } = sizes;
+    let Sizes { n_label_sets, n_interned_strings, n_tombstones, n_tracked_keys, cache_bytes } =
+        sizes;
     json!({
         "labelSets": n_label_sets,
-        "texts": n_texts,
+        "internedStrings": n_interned_strings,
         "tombstones": n_tombstones,
-        "rememberedKeys": n_remembered_keys,
+        "trackedKeys": n_tracked_keys,
         "cacheBytes": cache_bytes,
     })
 }
 
-fn brake_row(brake: &BrakeReport) -> Value {
-    let BrakeReport { is_on, n_last_minute, n_held, max_a_minute } = brake;
+fn brake_row(deletion_limiter: &DeletionLimiterStatus) -> Value {
+    let DeletionLimiterStatus {
+        is_active,
+        n_deletions_last_minute,
+        n_delayed_keys,
+        deletions_per_minute_max,
+    } = deletion_limiter;
     json!({
-        "isOn": is_on,
-        "deletionsLastMinute": n_last_minute,
-        "heldKeys": n_held,
-        "deletionsLimit": max_a_minute,
+        "active": is_active,
+        "deletionsLastMinute": n_deletions_last_minute,
+        "delayedKeys": n_delayed_keys,
+        "deletionsPerMinuteLimit": deletions_per_minute_max,
     })
 }

@@ -1,8 +1,8 @@
 //! What people and machines may see of a running endpointd: metrics, health, and the report, over
-//! HTTP. It reads a finished [`Report`](endpointd_engine::Report) from a [`Board`] and never the
+//! HTTP. It reads a finished [`EngineStatus`](endpointd_engine::EngineStatus) from a [`StatusHandle`] and never the
 //! engine, so nobody who looks can slow a sync.
 //!
-//! Start at [`Board`], which the runtime writes, [`Metrics`], which it records to, and [`serve`].
+//! Start at [`StatusHandle`], which the runtime writes, [`Metrics`], which it records to, and [`serve`].
 
 mod board;
 
@@ -14,8 +14,8 @@ mod json;
 mod connections;
 mod http;
 
-pub use board::{About, Board, HEARTBEAT_AGE_MAX, Leadership, View};
+pub use board::{HEARTBEAT_AGE_MAX, LeadershipStatus, ProcessInfo, StatusHandle, StatusSnapshot};
 pub use health::{Check, live, ready};
 pub use http::serve;
 pub use json::render_json;
-pub use metrics::{Family, FamilyKind, Metrics, Wrote};
+pub use metrics::{CompletedWrite, Family, FamilyKind, Metrics};

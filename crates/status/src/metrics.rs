@@ -11,14 +11,14 @@ mod work_queue;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use endpointd_engine::{Report, Synced};
-use endpointd_model::{Controller, Resource};
+use endpointd_engine::{EngineStatus, SyncSummary};
+use endpointd_model::{Controller, PublishedResource};
 use prometheus::{IntCounter, Registry, TextEncoder};
 
 pub use family::{Family, FamilyKind};
 
 use family::Families;
-use own::Own;
+use own::EndpointdMetrics;
 use upstream::Upstream;
 
 /// Clones share one registry.
@@ -27,12 +27,12 @@ pub struct Metrics(Arc<Registered>);
 
 /// One answered write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wrote {
+pub struct CompletedWrite {
     pub controller: Controller,
     /// See [`endpointd_model::Write::verb`].
     pub verb: &'static str,
-    pub resource: Resource,
-    /// See [`endpointd_model::Outcome::as_str`].
+    pub resource: PublishedResource,
+    /// See [`endpointd_model::WriteResult::as_str`].
     pub outcome: &'static str,
     /// From sending it to its answer.
     pub took: Duration,
@@ -42,7 +42,7 @@ struct Registered {
     registry: Registry,
     families: Vec<Family>,
     upstream: Upstream,
-    own: Own,
+    own: EndpointdMetrics,
     /// Two scrapes at once would mix their reports. Recording never takes it.
     rendering: Mutex<()>,
 }
@@ -57,7 +57,7 @@ impl Metrics {
     pub fn new() -> Self {
         let mut families = Families::default();
         let upstream = Upstream::register(&mut families);
-        let own = Own::register(&mut families);
+        let own = EndpointdMetrics::register(&mut families);
         families.process();
         let Families { registry, known } = families;
         let rendering = Mutex::default();
@@ -65,12 +65,12 @@ impl Metrics {
     }
 
     /// One finished pass over one key.
-    pub fn synced(&self, synced: &Synced) {
+    pub fn synced(&self, synced: &SyncSummary) {
         self.0.upstream.synced(synced);
         self.0.own.synced(synced);
     }
 
-    pub fn wrote(&self, wrote: &Wrote) {
+    pub fn wrote(&self, wrote: &CompletedWrite) {
         self.0.own.wrote(wrote);
         if matches!(wrote.outcome, "stored" | "deleted") {
             self.0.upstream.changed(wrote);
@@ -90,8 +90,8 @@ impl Metrics {
 
     /// Notices since the last call: recorded as Events, and dropped because their budget was spent
     /// or the API server refused them.
-    pub fn notices(&self, n_sent: u64, n_dropped: u64) {
-        self.0.own.notices(n_sent, n_dropped);
+    pub fn event_records(&self, n_sent: u64, n_dropped: u64) {
+        self.0.own.event_records(n_sent, n_dropped);
     }
 
     /// All families, in the order they were registered.
@@ -101,7 +101,7 @@ impl Metrics {
 
     /// The text format of Prometheus. `age` is how old the report is: an engine that stopped
     /// reporting must not look fresh, so everything that ages goes on ageing here.
-    pub fn render(&self, report: &Report, age: Duration) -> String {
+    pub fn render(&self, report: &EngineStatus, age: Duration) -> String {
         let _alone = self.0.rendering.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.upstream.reported(report, age);
         self.0.own.reported(report, age);

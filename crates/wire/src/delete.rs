@@ -1,6 +1,6 @@
 //! The body of a delete: only this very object, in exactly this state.
 
-use endpointd_model::Target;
+use endpointd_model::DeleteTarget;
 use serde::Serialize;
 
 use crate::encode::Typed;
@@ -32,8 +32,8 @@ struct Preconditions {
 const API_VERSION: &str = "v1";
 const KIND: &str = "DeleteOptions";
 
-pub fn encode_delete(encoding: Encoding, target: &Target) -> Vec<u8> {
-    let Target { resource: _, key: _, uid, resource_version } = target;
+pub fn encode_delete(encoding: Encoding, target: &DeleteTarget) -> Vec<u8> {
+    let DeleteTarget { resource: _, key: _, uid, resource_version } = target;
     let preconditions = Preconditions {
         uid: (!uid.is_empty()).then(|| uid.to_string()),
         resource_version: (!resource_version.is_empty()).then(|| resource_version.to_string()),

@@ -18,7 +18,7 @@ pub(crate) struct Lenient<T>(pub(crate) T);
 enum Expected {
     Bool,
     Number,
-    Text,
+    SharedStr,
     List,
     Map,
     Anything,
@@ -47,7 +47,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Lenient<D> {
         Number: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
             deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
             deserialize_f32 deserialize_f64;
-        Text: deserialize_str deserialize_string;
+        SharedStr: deserialize_str deserialize_string;
         List: deserialize_seq;
         Map: deserialize_map;
         Anything: deserialize_any;
@@ -145,7 +145,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for NullVisitor<V> {
         match self.expected {
             Expected::Bool => self.inner.visit_bool(false),
             Expected::Number => self.inner.visit_u64(0),
-            Expected::Text => self.inner.visit_str(""),
+            Expected::SharedStr => self.inner.visit_str(""),
             Expected::List => self.inner.visit_seq(SeqDeserializer::new(nothing)),
             Expected::Map => self.inner.visit_map(MapDeserializer::new(nothing.map(|()| ((), ())))),
             Expected::Anything => self.inner.visit_unit(),

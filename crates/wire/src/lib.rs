@@ -36,7 +36,8 @@ pub use list::{Page, decode_list};
 pub use malformed::{Identity, Malformed};
 pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
-pub use stored::{Sent, decode_stored};
+pub use stored::{SentObject, decode_stored};
 pub use watch::{
-    Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event, peek,
+    Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event,
+    peek_key_and_version,
 };

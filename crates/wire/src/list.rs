@@ -1,7 +1,7 @@
 //! Reading a list. Items are found first and read one by one, straight into the model: a bad item
 //! does not take the others with it, and the wire structs of a large list never exist all at once.
 
-use endpointd_model::Text;
+use endpointd_model::SharedStr;
 use prost::Message;
 use prost::bytes::Bytes;
 use serde::Deserialize;
@@ -16,9 +16,9 @@ use crate::meta::{some_text, text};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
     /// Of the whole list: where a watch continues.
-    pub resource_version: Text,
+    pub resource_version: SharedStr,
     /// Asks for the next page; absent on the last.
-    pub continue_token: Option<Text>,
+    pub continue_token: Option<SharedStr>,
     pub items: Vec<T>,
     pub malformed: Vec<Malformed>,
 }

@@ -1,6 +1,6 @@
 //! Metadata and references.
 
-use endpointd_model::{Labels, Meta, ObjectRef, OwnerRef, Text};
+use endpointd_model::{Labels, Meta, ObjectRef, OwnerRef, SharedStr};
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::is_default;
@@ -128,11 +128,11 @@ pub struct Pair {
 }
 
 /// Shared by all that is empty, without an allocation.
-pub(crate) fn text(text: String) -> Text {
-    if text.is_empty() { Text::default() } else { text.into() }
+pub(crate) fn text(text: String) -> SharedStr {
+    if text.is_empty() { SharedStr::default() } else { text.into() }
 }
 
-pub(crate) fn some_text(text: String) -> Option<Text> {
+pub(crate) fn some_text(text: String) -> Option<SharedStr> {
     (!text.is_empty()).then(|| text.into())
 }
 

@@ -122,7 +122,7 @@ fn read_phase(text: &str) -> Phase {
     match text {
         "Failed" => Phase::Failed,
         "Succeeded" => Phase::Succeeded,
-        _ => Phase::Live,
+        _ => Phase::Active,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::meta::ObjectMeta;
 
 /// A create or an update, as it was sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent<'a> {
+pub struct SentObject<'a> {
     pub object: &'a Object,
     pub body: &'a Bytes,
 }
@@ -22,7 +22,7 @@ pub struct Sent<'a> {
 pub fn decode_stored(
     encoding: Encoding,
     answer: &Bytes,
-    sent: Sent<'_>,
+    sent: SentObject<'_>,
 ) -> Result<Object, Malformed> {
     if encoding == Encoding::Protobuf
         && let Some(meta) = new_meta(answer, sent.body)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use endpointd_model::{Key, Text};
+use endpointd_model::{Key, SharedStr};
 use prost::Message;
 use prost::bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ pub enum WatchEvent<T> {
 /// Everything up to this version has been said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bookmark {
-    pub resource_version: Text,
+    pub resource_version: SharedStr,
     /// The objects that were there when the watch began have all been told.
     pub ends_initial_events: bool,
 }
@@ -157,7 +157,7 @@ pub fn decode_watch_event<T: Decoded>(
 
 /// Which object a frame is about, and the version it has now, without reading the object. Only
 /// protobuf makes that cheap; of anything else, and of a deletion, nothing is said.
-pub fn peek(encoding: Encoding, frame: &Bytes) -> Option<(Key, Text)> {
+pub fn peek_key_and_version(encoding: Encoding, frame: &Bytes) -> Option<(Key, SharedStr)> {
     if encoding == Encoding::Json {
         return None;
     }

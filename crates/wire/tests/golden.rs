@@ -7,12 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use endpointd_model::{
-    ClusterIp, EndpointSlice, Endpoints, Family, Key, Meta, NamedPort, Node, Object, Phase, Pod,
-    PodIp, Protocol, Resource, Service, Target, TargetPort, TopologyMode, TrafficDistribution,
+    ClusterIp, DeleteTarget, EndpointSlice, Endpoints, Family, Key, Meta, NamedPort, Node, Object,
+    Phase, Pod, PodIp, Protocol, PublishedResource, Service, TargetPort, TopologyMode,
+    TrafficDistribution,
 };
 use endpointd_wire::{
-    Bytes, Decoded, Encoding, Frames, Page, Sent, Status, WatchEvent, decode, decode_list,
-    decode_status, decode_stored, decode_watch_event, encode, encode_delete, peek,
+    Bytes, Decoded, Encoding, Frames, Page, SentObject, Status, WatchEvent, decode, decode_list,
+    decode_status, decode_stored, decode_watch_event, encode, encode_delete, peek_key_and_version,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -58,7 +59,7 @@ fn a_pod_full_of_other_things_is_read() {
     assert_eq!(pod.subdomain.as_deref(), Some("web"));
     assert_eq!(pod.ips.primary, Some(PodIp::parse("10.0.0.1")));
     assert_eq!(*pod.ips.all, [PodIp::parse("10.0.0.1"), PodIp::parse("fd00::1")]);
-    assert_eq!(pod.phase, Phase::Live);
+    assert_eq!(pod.phase, Phase::Active);
     let since = pod.readiness.as_ref().and_then(|readiness| readiness.since);
     assert_eq!(since.unwrap().to_string(), "2026-01-02T03:02:05Z");
     assert!(pod.is_ready() && !pod.is_terminating);
@@ -144,7 +145,7 @@ fn a_slice_is_read_and_written() {
 fn stored(name: &str, witness: &Object, sent: &Object) -> Object {
     let answer = read(&format!("{name}.pb"));
     let body = encode(Encoding::Protobuf, sent).into();
-    let sent = Sent { object: witness, body: &body };
+    let sent = SentObject { object: witness, body: &body };
     decode_stored(Encoding::Protobuf, &answer, sent).expect("a good answer")
 }
 
@@ -177,8 +178,8 @@ fn endpoints_stored_as_they_were_sent_are_not_read_again() {
 
 #[test]
 fn a_delete_is_written() {
-    let target = Target {
-        resource: Resource::Slices,
+    let target = DeleteTarget {
+        resource: PublishedResource::Slices,
         key: Key::new("shop", "web-x7k2p"),
         uid: "9d3c1d3e-57b8-4a59-9a43-9e55a2f6e7f1".into(),
         resource_version: "4711".into(),
@@ -256,8 +257,8 @@ fn a_version_can_be_read_without_its_object() {
     frames.push(&read("watch.pb"));
     let mut versions = Vec::new();
     while let Some(frame) = frames.next_frame().expect("short frames") {
-        versions.push(peek(Encoding::Protobuf, &frame));
-        assert_eq!(peek(Encoding::Json, &frame), None);
+        versions.push(peek_key_and_version(Encoding::Protobuf, &frame));
+        assert_eq!(peek_key_and_version(Encoding::Json, &frame), None);
     }
     let pod = Key::new("shop", "web-a");
     let (added, modified) = (Some((pod.clone(), "100".into())), Some((pod.clone(), "102".into())));

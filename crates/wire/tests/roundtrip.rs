@@ -2,7 +2,7 @@
 
 use endpointd_model::{
     AddressType, Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints,
-    Hints, Labels, Meta, Object, ObjectRef, OwnerRef, Protocol, Subset, SubsetPort, Text,
+    Hints, Labels, Meta, Object, ObjectRef, OwnerRef, Protocol, SharedStr, Subset, SubsetPort,
     Timestamp, Uid,
 };
 use endpointd_wire::{Encoding, decode, encode, to_json_value};
@@ -11,12 +11,12 @@ use proptest::option::of as maybe;
 use proptest::prelude::*;
 
 /// Mostly like names, sometimes anything.
-fn text() -> impl Strategy<Value = Text> {
-    prop_oneof![3 => "[a-z0-9.-]{0,8}", 1 => any::<String>()].prop_map(Text::from)
+fn text() -> impl Strategy<Value = SharedStr> {
+    prop_oneof![3 => "[a-z0-9.-]{0,8}", 1 => any::<String>()].prop_map(SharedStr::from)
 }
 
 /// What is behind no pointer upstream cannot be present and empty.
-fn some_text() -> impl Strategy<Value = Option<Text>> {
+fn some_text() -> impl Strategy<Value = Option<SharedStr>> {
     maybe(text()).prop_map(|text| text.filter(|text| !text.is_empty()))
 }
 

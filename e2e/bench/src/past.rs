@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-use endpointd_model::{Key, Resource};
+use endpointd_model::{Key, PublishedResource};
 use endpointd_wire::Bytes;
 
 /// Encoded objects, Endpoints before slices, as they are listed.
-pub type Stored = BTreeMap<(Resource, Key), Bytes>;
+pub type Stored = BTreeMap<(PublishedResource, Key), Bytes>;
 
 const ENDPOINTS: u8 = b'e';
 const SLICES: u8 = b's';
@@ -21,8 +21,8 @@ pub fn leave(stored: &Stored, out: &mut impl Write) -> io::Result<()> {
     for ((resource, _), body) in stored {
         let n_bytes = u32::try_from(body.len()).map_err(io::Error::other)?;
         out.write_all(&[match resource {
-            Resource::Endpoints => ENDPOINTS,
-            Resource::Slices => SLICES,
+            PublishedResource::Endpoints => ENDPOINTS,
+            PublishedResource::Slices => SLICES,
         }])?;
         out.write_all(&n_bytes.to_be_bytes())?;
         out.write_all(body)?;
@@ -31,14 +31,14 @@ pub fn leave(stored: &Stored, out: &mut impl Write) -> io::Result<()> {
 }
 
 impl<R: Read> Past<R> {
-    fn read(&mut self) -> io::Result<Option<(Resource, Bytes)>> {
+    fn read(&mut self) -> io::Result<Option<(PublishedResource, Bytes)>> {
         let mut first = [0];
         if self.0.read(&mut first)? == 0 {
             return Ok(None);
         }
         let resource = match first {
-            [ENDPOINTS] => Resource::Endpoints,
-            [SLICES] => Resource::Slices,
+            [ENDPOINTS] => PublishedResource::Endpoints,
+            [SLICES] => PublishedResource::Slices,
             [_] => return Err(io::ErrorKind::InvalidData.into()),
         };
         let mut n_bytes = [0; 4];
@@ -50,7 +50,7 @@ impl<R: Read> Past<R> {
 }
 
 impl<R: Read> Iterator for Past<R> {
-    type Item = (Resource, Bytes);
+    type Item = (PublishedResource, Bytes);
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().expect("what was left can be read to its end")

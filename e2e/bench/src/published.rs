@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use endpointd_client::{Client, ConnectOptions};
-use endpointd_model::{Change, EndpointSlice, Endpoints, Key, Kind, News, Sight, Text};
+use endpointd_model::{
+    EndpointSlice, Endpoints, Key, ObjectEvent, ResourceEvent, SharedStr, WatchSignal,
+    WatchedResource,
+};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
@@ -119,25 +122,27 @@ impl Published {
         (self.n_whole, self.wanted.layout.n_services)
     }
 
-    fn hear(&mut self, news: &News, now: Instant) {
+    fn hear(&mut self, news: &WatchSignal, now: Instant) {
         match news {
-            News::Seen(change) => match change.as_ref() {
-                Change::Slice(Sight::Present(slice)) => self.see_slice(slice, now),
-                Change::Slice(Sight::Gone(slice)) => self.lose_slice(slice),
-                Change::Endpoints(Sight::Present(endpoints)) => self.see_endpoints(endpoints),
-                Change::Endpoints(Sight::Gone(endpoints)) => {
+            WatchSignal::Event(change) => match change.as_ref() {
+                ResourceEvent::Slice(ObjectEvent::Applied(slice)) => self.see_slice(slice, now),
+                ResourceEvent::Slice(ObjectEvent::Deleted(slice)) => self.lose_slice(slice),
+                ResourceEvent::Endpoints(ObjectEvent::Applied(endpoints)) => {
+                    self.see_endpoints(endpoints)
+                }
+                ResourceEvent::Endpoints(ObjectEvent::Deleted(endpoints)) => {
                     if let Some(service) = self.service(&endpoints.meta.name) {
                         self.change(service, |this| this.listed[service] = Counts::default());
                     }
                 }
-                Change::Service(_) | Change::Pod(_) | Change::Node(_) => {}
+                ResourceEvent::Service(_) | ResourceEvent::Pod(_) | ResourceEvent::Node(_) => {}
             },
-            News::Listed(_) => self.n_kinds_listed += 1,
-            News::Listing
-            | News::Unreadable { .. }
-            | News::Passed(_)
-            | News::Lost(_)
-            | News::Resumed => {}
+            WatchSignal::InitDone(_) => self.n_kinds_listed += 1,
+            WatchSignal::InitStarted
+            | WatchSignal::DecodeError { .. }
+            | WatchSignal::Bookmark(_)
+            | WatchSignal::Disconnected(_)
+            | WatchSignal::Reconnected => {}
         }
         self.note_whole(now);
     }
@@ -188,7 +193,7 @@ impl Published {
         self.change(service, |this| this.listed[service] = counts);
     }
 
-    fn service(&self, name: &Text) -> Option<usize> {
+    fn service(&self, name: &SharedStr) -> Option<usize> {
         number_of_service(name).filter(|&number| number < self.wanted.layout.n_services)
     }
 
@@ -233,9 +238,9 @@ impl Observer {
         });
         let client = client.await?;
         let published = Arc::new(Mutex::new(Published::new(wanted)));
-        let (sender, mut receiver) = mpsc::channel::<(Kind, News)>(NEWS_MAX);
+        let (sender, mut receiver) = mpsc::channel::<(WatchedResource, WatchSignal)>(NEWS_MAX);
         let mut tasks = Vec::new();
-        let kinds = [Kind::Slices, Kind::Endpoints];
+        let kinds = [WatchedResource::Slices, WatchedResource::Endpoints];
         for kind in kinds {
             tasks.push(tokio::spawn(client.clone().feed(kind, sender.clone())).abort_handle());
         }

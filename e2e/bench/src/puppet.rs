@@ -4,9 +4,10 @@
 use std::iter::{self, Peekable};
 use std::time::{Duration, Instant};
 
-use endpointd_engine::{Effect, Engine, Input, Moment, Settings, Ticket};
+use endpointd_engine::{Effect, Engine, Input, MonotonicTime, RequestId, Settings};
 use endpointd_model::{
-    Change, Found, Kind, Lookup, Meta, News, Object, Outcome, Resource, Sight, Write,
+    LiveRead, LiveReadResult, Meta, Object, ObjectEvent, PublishedResource, ResourceEvent,
+    WatchSignal, WatchedResource, Write, WriteResult,
 };
 use endpointd_wire::{Bytes, Encoding, decode, encode};
 
@@ -15,7 +16,13 @@ use crate::objects::{self, uid};
 use crate::past::Stored;
 
 /// Listed in this order.
-const KINDS: [Kind; 5] = [Kind::Services, Kind::Nodes, Kind::Pods, Kind::Endpoints, Kind::Slices];
+const KINDS: [WatchedResource; 5] = [
+    WatchedResource::Services,
+    WatchedResource::Nodes,
+    WatchedResource::Pods,
+    WatchedResource::Endpoints,
+    WatchedResource::Slices,
+];
 
 pub struct Puppet {
     engine: Engine,
@@ -24,7 +31,7 @@ pub struct Puppet {
     /// Pods that are not ready.
     is_out: Vec<bool>,
     /// What an engine before this one has left, until it is listed.
-    past: Peekable<Box<dyn Iterator<Item = (Resource, Bytes)>>>,
+    past: Peekable<Box<dyn Iterator<Item = (PublishedResource, Bytes)>>>,
     /// What was written, where another one is to start on it.
     stored: Option<Stored>,
     n_writes: usize,
@@ -38,8 +45,11 @@ impl Puppet {
     }
 
     /// Everything that is in `past` is published.
-    pub fn after(layout: Layout, past: impl Iterator<Item = (Resource, Bytes)> + 'static) -> Self {
-        let past: Box<dyn Iterator<Item = (Resource, Bytes)>> = Box::new(past);
+    pub fn after(
+        layout: Layout,
+        past: impl Iterator<Item = (PublishedResource, Bytes)> + 'static,
+    ) -> Self {
+        let past: Box<dyn Iterator<Item = (PublishedResource, Bytes)>> = Box::new(past);
         Self {
             engine: Engine::new(Settings::default()),
             is_out: vec![false; layout.n_pods],
@@ -65,11 +75,11 @@ impl Puppet {
     /// Lists everything, leads, and publishes until nothing is left to do.
     pub fn start(&mut self) {
         for kind in KINDS {
-            self.tell(Input::News(kind, News::Listing));
+            self.tell(Input::Watch(kind, WatchSignal::InitStarted));
             self.list(kind);
-            self.tell(Input::News(kind, News::Listed(self.version.into())));
+            self.tell(Input::Watch(kind, WatchSignal::InitDone(self.version.into())));
         }
-        self.tell(Input::Lead);
+        self.tell(Input::LeadershipAcquired);
         self.work();
     }
 
@@ -95,57 +105,62 @@ impl Puppet {
         self.work();
     }
 
-    fn list(&mut self, kind: Kind) {
+    fn list(&mut self, kind: WatchedResource) {
         let layout = self.layout;
         match kind {
-            Kind::Services => {
+            WatchedResource::Services => {
                 for number in 0..layout.n_services {
                     let service = objects::service(&layout, number, self.version);
-                    self.see(Change::Service(Sight::Present(service)));
+                    self.see(ResourceEvent::Service(ObjectEvent::Applied(service)));
                 }
             }
-            Kind::Nodes => {
+            WatchedResource::Nodes => {
                 for number in 0..layout.n_nodes {
-                    self.see(Change::Node(Sight::Present(objects::node(number, self.version))));
+                    self.see(ResourceEvent::Node(ObjectEvent::Applied(objects::node(
+                        number,
+                        self.version,
+                    ))));
                 }
             }
-            Kind::Pods => (0..layout.n_pods).for_each(|number| self.see_pod(number)),
-            Kind::Endpoints => self.list_past(Resource::Endpoints),
-            Kind::Slices => self.list_past(Resource::Slices),
+            WatchedResource::Pods => (0..layout.n_pods).for_each(|number| self.see_pod(number)),
+            WatchedResource::Endpoints => self.list_past(PublishedResource::Endpoints),
+            WatchedResource::Slices => self.list_past(PublishedResource::Slices),
         }
     }
 
-    fn list_past(&mut self, resource: Resource) {
+    fn list_past(&mut self, resource: PublishedResource) {
         while let Some((_, body)) = self.past.next_if(|(of, _)| *of == resource) {
             let object = as_read(resource, &body);
             // No list is older than what is in it.
             let version = object.meta().resource_version.parse().unwrap_or_default();
             self.version = self.version.max(version);
             self.see(match object {
-                Object::Slice(slice) => Change::Slice(Sight::Present(slice)),
-                Object::Endpoints(endpoints) => Change::Endpoints(Sight::Present(endpoints)),
+                Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Applied(slice)),
+                Object::Endpoints(endpoints) => {
+                    ResourceEvent::Endpoints(ObjectEvent::Applied(endpoints))
+                }
             });
         }
     }
 
     fn see_pod(&mut self, number: PodNumber) {
         let pod = objects::pod(&self.layout, number, self.version, !self.is_out[number]);
-        self.see(Change::Pod(Sight::Present(pod)));
+        self.see(ResourceEvent::Pod(ObjectEvent::Applied(pod)));
     }
 
-    fn see(&mut self, change: Change) {
-        self.tell(Input::News(change.kind(), News::Seen(Box::new(change))));
+    fn see(&mut self, change: ResourceEvent) {
+        self.tell(Input::Watch(change.kind(), WatchSignal::Event(Box::new(change))));
     }
 
     fn tell(&mut self, input: Input) {
         let began = Instant::now();
-        self.engine.handle(input, Moment::START);
+        self.engine.handle(input, MonotonicTime::START);
         self.busy += began.elapsed();
     }
 
     fn next(&mut self) -> Option<Effect> {
         let began = Instant::now();
-        let effect = self.engine.next(Moment::START);
+        let effect = self.engine.next(MonotonicTime::START);
         self.busy += began.elapsed();
         effect
     }
@@ -153,17 +168,17 @@ impl Puppet {
     fn work(&mut self) {
         while let Some(effect) = self.next() {
             match effect {
-                Effect::Send { ticket, controller: _, write } => self.store(ticket, *write),
-                Effect::Look { ticket, lookup } => {
-                    let found = self.look(&lookup);
-                    self.tell(Input::Found(ticket, found));
+                Effect::Send { id, controller: _, write } => self.store(id, *write),
+                Effect::LiveRead { id, read } => {
+                    let found = self.look(&read);
+                    self.tell(Input::LiveReadResult(id, found));
                 }
-                Effect::Relist(_) | Effect::Notify { .. } | Effect::Synced(_) => {}
+                Effect::Relist(_) | Effect::RecordEvent { .. } | Effect::SyncFinished(_) => {}
             }
         }
     }
 
-    fn store(&mut self, ticket: Ticket, write: Write) {
+    fn store(&mut self, id: RequestId, write: Write) {
         self.n_writes += 1;
         self.version += 1;
         let at = (write.resource(), write.key());
@@ -175,14 +190,14 @@ impl Puppet {
                 if let Some(stored) = &mut self.stored {
                     stored.insert(at, body);
                 }
-                Outcome::Stored(Box::new(answer))
+                WriteResult::Stored(Box::new(answer))
             }
             Write::Delete(_) => {
                 self.stored.iter_mut().for_each(|stored| drop(stored.remove(&at)));
-                Outcome::Deleted
+                WriteResult::Deleted
             }
         };
-        self.tell(Input::Outcome(ticket, outcome));
+        self.tell(Input::WriteResult(id, outcome));
     }
 
     fn stamp(&self, object: &mut Object) {
@@ -197,23 +212,25 @@ impl Puppet {
     }
 
     /// Nothing is ever missing here but what was never there.
-    fn look(&self, lookup: &Lookup) -> Found {
-        match lookup {
-            Lookup::Object(resource, key) => {
+    fn look(&self, read: &LiveRead) -> LiveReadResult {
+        match read {
+            LiveRead::Object(resource, key) => {
                 let stored = self.stored.as_ref();
                 let body = stored.and_then(|stored| stored.get(&(*resource, key.clone())));
-                body.map_or(Found::Absent, |body| Found::Object(Box::new(as_read(*resource, body))))
+                body.map_or(LiveReadResult::Absent, |body| {
+                    LiveReadResult::Object(Box::new(as_read(*resource, body)))
+                })
             }
-            Lookup::Service(_) | Lookup::Node(_) => Found::Absent,
+            LiveRead::Service(_) | LiveRead::Node(_) => LiveReadResult::Absent,
         }
     }
 }
 
 /// As it comes from a server: decoded anew, sharing nothing.
-fn as_read(resource: Resource, body: &Bytes) -> Object {
+fn as_read(resource: PublishedResource, body: &Bytes) -> Object {
     let read = match resource {
-        Resource::Slices => decode(Encoding::Protobuf, body).map(Object::Slice),
-        Resource::Endpoints => decode(Encoding::Protobuf, body).map(Object::Endpoints),
+        PublishedResource::Slices => decode(Encoding::Protobuf, body).map(Object::Slice),
+        PublishedResource::Endpoints => decode(Encoding::Protobuf, body).map(Object::Endpoints),
     };
     read.expect("what was encoded can be decoded")
 }

@@ -61,7 +61,7 @@ fn start(runtime: &Runtime) -> Api {
         election: None,
         status: None,
         version: "test".into(),
-        pace: endpointd_runtime::Pace::default(),
+        pace: endpointd_runtime::PollBatcher::default(),
     };
     let (sender, receiver) = std::sync::mpsc::channel();
     runtime.spawn(async move {

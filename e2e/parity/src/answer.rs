@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{Key, names};
-use endpointd_plan::{Plan, Retry, World};
+use endpointd_plan::{ClusterState, Plan, Retry};
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ impl Answer {
     }
 
     /// Ours: the plan, and the world after it.
-    pub fn ours(plan: &Plan, world: &World, key: &Key, known: &KnownNames) -> Self {
+    pub fn ours(plan: &Plan, world: &ClusterState, key: &Key, known: &KnownNames) -> Self {
         let mut answer = Self::default();
         if let Some(Retry::MissingNodes(messages)) = &plan.retry {
             answer.errors = messages.clone();
@@ -65,13 +65,13 @@ impl Answer {
             let text = canonical::write(verb, resource, Some(&write.key().name), &object, known);
             answer.count(verb, resource, text);
         }
-        for notice in &plan.notices {
-            let on = format!("{} {key}", notice.regarding.as_str());
-            let kind = notice.notice_type().as_str();
+        for record in &plan.event_records {
+            let on = format!("{} {key}", record.involved_kind.as_str());
+            let kind = record.event_type().as_str();
             answer.events.push(canonical::event(
                 kind,
-                notice.reason.as_str(),
-                &notice.message,
+                record.reason.as_str(),
+                &record.message,
                 &on,
             ));
         }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use endpointd_model::{Controller, Key};
-use endpointd_plan::{Settings, World};
+use endpointd_plan::{ClusterState, Settings};
 use endpointd_wire::AnyObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -111,8 +111,8 @@ impl WorldText {
         services.iter().chain(pods).chain(nodes).chain(endpointslices).chain(endpoints)
     }
 
-    pub fn to_world(&self) -> Result<World> {
-        let mut world = World::default();
+    pub fn to_world(&self) -> Result<ClusterState> {
+        let mut world = ClusterState::default();
         for value in self.objects() {
             let object = AnyObject::from_value(value)?;
             add(&mut world, object.context("an object of a kind we do not know")?);
@@ -122,7 +122,7 @@ impl WorldText {
 }
 
 /// Puts an object where it belongs.
-pub fn add(world: &mut World, object: AnyObject) {
+pub fn add(world: &mut ClusterState, object: AnyObject) {
     match object {
         AnyObject::Service(one) => drop(world.services.insert(one.key(), one)),
         AnyObject::Pod(one) => drop(world.pods.insert(one.key(), one)),

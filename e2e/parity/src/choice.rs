@@ -12,7 +12,7 @@ use std::fmt;
 use endpointd_model::{
     Controller, Endpoint, EndpointAddress, Key, Labels, Object, Subset, TopologyMode, names,
 };
-use endpointd_plan::{Plan, World};
+use endpointd_plan::{ClusterState, Plan};
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
@@ -51,10 +51,10 @@ pub struct Sync<'a> {
     pub controller: Controller,
     pub key: &'a Key,
     /// Before our writes.
-    pub before: &'a World,
+    pub before: &'a ClusterState,
     pub plan: &'a Plan,
     /// After our writes.
-    pub after: &'a World,
+    pub after: &'a ClusterState,
     /// As upstream's answer came.
     pub expected: &'a Expected,
     pub upstream: &'a Answer,
@@ -194,7 +194,7 @@ impl Sync<'_> {
         let more = without(&self.upstream.events, &self.ours.events);
         let less = without(&self.ours.events, &self.upstream.events);
         // Upstream never forgets a family the Service once had hints for.
-        let families = |world: &World| {
+        let families = |world: &ClusterState| {
             world.services.get(self.key).map(|one| (one.families.clone(), one.cluster_ip))
         };
         let has_other_families = self.turn == Turn::Then
@@ -360,7 +360,7 @@ impl Sync<'_> {
     fn objects_before(&self, resource: &str) -> impl Iterator<Item = Value> {
         let known = known_names(self.case);
         let mirrors = self.controller == Controller::Mirror;
-        let World { slices, endpoints, .. } = self.before;
+        let ClusterState { slices, endpoints, .. } = self.before;
         let objects: Vec<Object> = match resource {
             "endpointslices" => slices.values().cloned().map(Object::Slice).collect(),
             _ => endpoints.values().cloned().map(Object::Endpoints).collect(),

@@ -12,7 +12,7 @@ mod slices;
 mod subsets;
 
 use endpointd_model::{Controller, Object, names};
-use endpointd_plan::Memory;
+use endpointd_plan::CarriedState;
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
@@ -221,7 +221,7 @@ fn settle(case: &mut Case) {
     let controller = case.controller().expect("the generator knows the controllers");
     let key = case.key().expect("the generator makes keys");
     let mut world = case.world.to_world().expect("the generator makes objects we can read");
-    let plan = world.plan(controller, &key, &Memory::default(), &case.settings());
+    let plan = world.plan(controller, &key, &CarriedState::default(), &case.settings());
     plan.writes.iter().for_each(|write| world.apply(write));
     let slices = world.slices.into_values().map(Object::Slice);
     case.world.endpointslices = slices.map(|slice| to_json_value(&slice)).collect();

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use anyhow::Result;
-use endpointd_model::{Controller, Key, Resource, Target, Write, names};
-use endpointd_plan::{Memory, Plan, World};
+use endpointd_model::{Controller, DeleteTarget, Key, PublishedResource, Write, names};
+use endpointd_plan::{CarriedState, ClusterState, Plan};
 use endpointd_wire::AnyObject;
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub fn judge_and_tell(case: &Case, mut see: impl FnMut(&Sync)) -> Result<Vec<Dif
         key: case.key()?,
         known: known_names(case),
         world: case.world.to_world()?,
-        memory: Memory::default(),
+        carried: CarriedState::default(),
         differences: Vec::new(),
     };
     judge.sync(Turn::First, &case.expect, &mut see);
@@ -83,8 +83,8 @@ struct Judge<'a> {
     controller: Controller,
     key: Key,
     known: KnownNames,
-    world: World,
-    memory: Memory,
+    world: ClusterState,
+    carried: CarriedState,
     differences: Vec<Difference>,
 }
 
@@ -117,7 +117,7 @@ impl Judge<'_> {
                 ours,
             });
         }
-        self.memory = plan.memory;
+        self.carried = plan.carried;
         let (again, ours) = self.plan();
         if !again.is_empty() {
             self.differences.push(Difference {
@@ -128,12 +128,12 @@ impl Judge<'_> {
                 ours: view(&ours, Aspect::Rest),
             });
         }
-        self.memory = again.memory;
+        self.carried = again.carried;
     }
 
     fn plan(&mut self) -> (Plan, Answer) {
         let settings = self.case.settings();
-        let plan = self.world.plan(self.controller, &self.key, &self.memory, &settings);
+        let plan = self.world.plan(self.controller, &self.key, &self.carried, &settings);
         plan.writes.iter().for_each(|write| self.world.apply(write));
         let answer = Answer::ours(&plan, &self.world, &self.key, &self.known);
         (plan, answer)
@@ -183,17 +183,17 @@ impl Judge<'_> {
         let name = write["assignedName"].as_str().or(write["name"].as_str()).unwrap_or("");
         let key = Key::new(self.key.namespace.clone(), name);
         let resource = match write["resource"].as_str() {
-            Some("endpointslices") => Resource::Slices,
-            _ => Resource::Endpoints,
+            Some("endpointslices") => PublishedResource::Slices,
+            _ => PublishedResource::Endpoints,
         };
         let (slice, endpoints) = (self.world.slices.get(&key), self.world.endpoints.get(&key));
         let meta = match resource {
-            Resource::Slices => slice.map(|one| one.meta.clone()),
-            Resource::Endpoints => endpoints.map(|one| one.meta.clone()),
+            PublishedResource::Slices => slice.map(|one| one.meta.clone()),
+            PublishedResource::Endpoints => endpoints.map(|one| one.meta.clone()),
         };
         if write["verb"] == "delete" {
             if let Some(meta) = meta {
-                self.world.apply(&Write::Delete(Target::of(resource, &meta)));
+                self.world.apply(&Write::Delete(DeleteTarget::of(resource, &meta)));
             }
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl Judge<'_> {
 
     /// What the controller writes stays; all else is replaced. A name that is free again may be
     /// given out again.
-    fn move_on(&mut self, next: World) {
+    fn move_on(&mut self, next: ClusterState) {
         let (slices, key) = (&self.world.slices, &self.key);
         self.known.retain(|name| {
             let sought = Key::new(key.namespace.clone(), name.as_str());

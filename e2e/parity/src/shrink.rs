@@ -36,7 +36,7 @@ pub fn shrink(case: Case, until: Instant, still: impl FnMut(Case) -> Option<Case
     shrinker.drop_then();
     loop {
         let before = shrinker.n_attempts;
-        let is_smaller = shrinker.pass(Part::World) | shrinker.pass(Part::Then);
+        let is_smaller = shrinker.pass(Part::ClusterState) | shrinker.pass(Part::Then);
         if !is_smaller || shrinker.n_attempts == before || shrinker.is_spent() {
             return shrinker.best;
         }
@@ -45,7 +45,7 @@ pub fn shrink(case: Case, until: Instant, still: impl FnMut(Case) -> Option<Case
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    World,
+    ClusterState,
     Then,
 }
 
@@ -131,7 +131,7 @@ impl<F: FnMut(Case) -> Option<Case>> Shrinker<F> {
         let Ok(world) = serde_json::from_value::<WorldText>(text) else { return false };
         let mut smaller = self.best.clone();
         match (part, &mut smaller.then) {
-            (Part::World, _) => smaller.world = world,
+            (Part::ClusterState, _) => smaller.world = world,
             // A world does not remember that it once had nodes, which upstream does.
             (Part::Then, Some(_)) if world.nodes.is_empty() && !smaller.world.nodes.is_empty() => {
                 return false;
@@ -146,7 +146,7 @@ impl<F: FnMut(Case) -> Option<Case>> Shrinker<F> {
 
     fn text(&self, part: Part) -> Value {
         let world = match (part, &self.best.then) {
-            (Part::World, _) => Some(&self.best.world),
+            (Part::ClusterState, _) => Some(&self.best.world),
             (Part::Then, then) => then.as_ref().map(|then| &then.world),
         };
         let text = world.map(|world| serde_json::to_value(world).expect("a world is JSON"));

@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use endpointd_control_plane::{Binaries, Cluster, Options};
-use endpointd_model::{Controller, Resource, Write};
+use endpointd_model::{Controller, PublishedResource, Write};
 use endpointd_parity::add;
-use endpointd_plan::{Memory, Plan, Settings, World};
+use endpointd_plan::{CarriedState, ClusterState, Plan, Settings};
 use endpointd_wire::{AnyObject, flatten, to_json_value};
 use serde_json::{Value, json};
 
@@ -87,8 +87,8 @@ fn create_pod(cluster: &Cluster, n: usize) {
     cluster.api().replace(&format!("{pods}/web-{n}/status"), &pod).expect("the status is valid");
 }
 
-fn observe(cluster: &Cluster) -> World {
-    let mut world = World::default();
+fn observe(cluster: &Cluster) -> ClusterState {
+    let mut world = ClusterState::default();
     for path in [
         "/api/v1/services",
         "/api/v1/pods",
@@ -105,12 +105,12 @@ fn observe(cluster: &Cluster) -> World {
     world
 }
 
-fn plan_everything(world: &World) -> Vec<Plan> {
+fn plan_everything(world: &ClusterState) -> Vec<Plan> {
     let index = world.index();
     let keys = |controller| index.keys(controller).into_iter().map(move |key| (controller, key));
     let all = Controller::ALL.into_iter().flat_map(keys);
     all.map(|(controller, key)| {
-        index.plan(controller, &key, &Memory::default(), &Settings::default())
+        index.plan(controller, &key, &CarriedState::default(), &Settings::default())
     })
     .collect()
 }
@@ -122,8 +122,8 @@ fn writes(plans: &[Plan]) -> Vec<&Write> {
 fn send(cluster: &Cluster, write: &Write) {
     let key = write.key();
     let group = match write.resource() {
-        Resource::Slices => "/apis/discovery.k8s.io/v1",
-        Resource::Endpoints => "/api/v1",
+        PublishedResource::Slices => "/apis/discovery.k8s.io/v1",
+        PublishedResource::Endpoints => "/api/v1",
     };
     let list = format!("{group}/namespaces/{}/{}", key.namespace, write.resource().as_str());
     let sent = match write {
@@ -137,7 +137,7 @@ fn send(cluster: &Cluster, write: &Write) {
 }
 
 /// Versions by name of all that the controllers write.
-fn versions(world: &World) -> BTreeMap<String, String> {
+fn versions(world: &ClusterState) -> BTreeMap<String, String> {
     let slices = world.slices.values().map(|slice| ("slice", &slice.meta));
     let endpoints = world.endpoints.values().map(|one| ("endpoints", &one.meta));
     slices
@@ -178,7 +178,7 @@ fn a_cluster_settled_by_us_is_left_alone_by_kube_controller_manager() {
     cluster.api().create("/api/v1/namespaces/default/services", &late).expect("it is valid");
     let before = versions(&settled);
     let started = Instant::now();
-    let is_late_published = |world: &World| {
+    let is_late_published = |world: &ClusterState| {
         world.slices.keys().any(|key| key.name.starts_with("late-"))
             && world.endpoints.keys().any(|key| key.name.as_ref() == "late")
     };

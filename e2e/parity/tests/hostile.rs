@@ -9,7 +9,7 @@ use endpointd_model::{
     ServicePort, TargetPort, Uid,
 };
 use endpointd_parity::{Case, add};
-use endpointd_plan::{Memory, Settings, World};
+use endpointd_plan::{CarriedState, ClusterState, Settings};
 use endpointd_wire::AnyObject;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ impl Damage {
 
 /// Takes in what can be read and plans every key; the rest must be refused by name.
 fn read_and_plan(objects: &[Value]) -> usize {
-    let mut world = World::default();
+    let mut world = ClusterState::default();
     let mut n_refused = 0;
     for object in objects {
         match AnyObject::from_value(object) {
@@ -80,7 +80,7 @@ fn read_and_plan(objects: &[Value]) -> usize {
     let index = world.index();
     for controller in Controller::ALL {
         for key in index.keys(controller) {
-            let plan = index.plan(controller, &key, &Memory::default(), &Settings::default());
+            let plan = index.plan(controller, &key, &CarriedState::default(), &Settings::default());
             let mut after = world.clone();
             plan.writes.iter().for_each(|write| after.apply(write));
         }
@@ -114,8 +114,8 @@ fn damaged_worlds_never_panic() {
 }
 
 /// A Service of many ports, half of them named, on many pods that each list all the names.
-fn crowded(n_ports: i32, n_pods: usize) -> World {
-    let mut world = World::default();
+fn crowded(n_ports: i32, n_pods: usize) -> ClusterState {
+    let mut world = ClusterState::default();
     let target = |n: i32| match n % 2 {
         0 => TargetPort::Number(n + 1),
         _ => TargetPort::Name(format!("p{n}").into()),
@@ -169,7 +169,7 @@ fn a_thousand_ports_on_a_thousand_pods_are_no_trap() {
     for controller in [Controller::Slices, Controller::Endpoints] {
         let start = Instant::now();
         let key = Key::new("ns", "web");
-        let plan = index.plan(controller, &key, &Memory::default(), &Settings::default());
+        let plan = index.plan(controller, &key, &CarriedState::default(), &Settings::default());
         let elapsed = start.elapsed();
         assert!(!plan.is_empty());
         assert!(elapsed < ENOUGH, "{controller:?} took {elapsed:?}");

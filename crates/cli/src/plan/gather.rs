@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Node, Pod, Service, Text};
-use endpointd_plan::World;
+use endpointd_model::{EndpointSlice, Endpoints, Key, Node, Pod, Service, SharedStr};
+use endpointd_plan::ClusterState;
 use endpointd_wire::{AnyObject, Decoded, Identity, Malformed};
 
 use super::DEFAULT_NAMESPACE;
@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 /// Everything the files said.
 #[derive(Default)]
 pub struct Gathered {
-    pub world: World,
+    pub world: ClusterState,
     /// Keys whose Service or Endpoints is malformed: planned as if it were gone, they would lose
     /// what they have.
     pub malformed: BTreeSet<Key>,
@@ -85,7 +85,7 @@ impl Gathered {
     }
 
     fn put(&mut self, object: AnyObject) -> Before {
-        let World { services, pods, nodes, endpoints, slices, .. } = &mut self.world;
+        let ClusterState { services, pods, nodes, endpoints, slices, .. } = &mut self.world;
         match object {
             AnyObject::Service(one) => put(services, one.key(), one),
             AnyObject::Pod(one) => {
@@ -132,8 +132,8 @@ fn put<K: Ord, V: PartialEq>(objects: &mut BTreeMap<K, V>, key: K, object: V) ->
 /// What every object has; a node has no namespace.
 struct Parts<'a> {
     kind: &'static str,
-    namespace: Option<&'a mut Text>,
-    name: &'a Text,
+    namespace: Option<&'a mut SharedStr>,
+    name: &'a SharedStr,
 }
 
 fn parts(object: &mut AnyObject) -> Parts<'_> {
@@ -151,7 +151,7 @@ fn parts(object: &mut AnyObject) -> Parts<'_> {
     Parts { kind, namespace, name }
 }
 
-fn nameless(kind: &str, namespace: Option<&mut Text>) -> Malformed {
+fn nameless(kind: &str, namespace: Option<&mut SharedStr>) -> Malformed {
     let namespace = namespace.map_or_else(String::new, |namespace| namespace.to_string());
     let identity = Identity { kind: kind.to_owned(), namespace, ..Identity::default() };
     Malformed {

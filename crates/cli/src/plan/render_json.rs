@@ -2,7 +2,7 @@
 
 use std::io;
 
-use endpointd_model::{Controller, Target, Write};
+use endpointd_model::{Controller, DeleteTarget, Write};
 use endpointd_plan::Plan;
 use endpointd_wire::to_json_value;
 use serde::{Serialize, Serializer};
@@ -36,27 +36,28 @@ struct PlanJson<'a> {
     key: String,
     writes: Vec<WriteJson<'a>>,
     events: Vec<EventJson<'a>>,
-    left_out: Vec<LeftOutJson<'a>>,
+    excluded_pods: Vec<LeftOutJson<'a>>,
     retry: Option<String>,
 }
 
 impl Serialize for Planned {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { key, controller, plan } = self;
-        let Plan { writes, notices, left_out, retry, counts: _, memory: _ } = plan;
-        let events = notices.iter().map(|notice| EventJson {
-            kind: notice.notice_type().as_str(),
-            reason: notice.reason.as_str(),
-            message: &notice.message,
+        let Plan { writes, event_records, excluded_pods, retry, counts: _, carried: _ } = plan;
+        let events = event_records.iter().map(|record| EventJson {
+            kind: record.event_type().as_str(),
+            reason: record.reason.as_str(),
+            message: &record.message,
         });
-        let left_out =
-            left_out.iter().map(|one| LeftOutJson { pod: &one.pod, reason: one.reason.as_str() });
+        let excluded_pods = excluded_pods
+            .iter()
+            .map(|one| LeftOutJson { pod: &one.pod, reason: one.reason.as_str() });
         let plan = PlanJson {
             controller: word(*controller),
             key: key.to_string(),
             writes: writes.iter().map(WriteJson).collect(),
             events: events.collect(),
-            left_out: left_out.collect(),
+            excluded_pods: excluded_pods.collect(),
             retry: retry.as_ref().map(ToString::to_string),
         };
         plan.serialize(serializer)
@@ -85,7 +86,9 @@ impl Serialize for WriteJson<'_> {
         let key = write.key();
         let preconditions = match write {
             Write::Create(_) | Write::Update(_) => None,
-            Write::Delete(Target { uid, resource_version, .. }) => Some((uid, resource_version)),
+            Write::Delete(DeleteTarget { uid, resource_version, .. }) => {
+                Some((uid, resource_version))
+            }
         };
         let fields = WriteFields {
             verb: write.verb(),

@@ -6,7 +6,7 @@ use std::io;
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use endpointd_model::Write;
-use endpointd_plan::{Retry, World};
+use endpointd_plan::{ClusterState, Retry};
 
 use super::Planned;
 use super::render_json::word;
@@ -32,12 +32,16 @@ impl Colours {
     }
 }
 
-pub fn render(out: &mut impl io::Write, world: &World, planned: &[Planned]) -> io::Result<()> {
+pub fn render(
+    out: &mut impl io::Write,
+    world: &ClusterState,
+    planned: &[Planned],
+) -> io::Result<()> {
     let colours = Colours::wanted();
     let sections = [
         (None, writes(world, planned, colours)),
         (Some("events"), events(planned)),
-        (Some("pods left out"), left_out(planned)),
+        (Some("pods left out"), excluded_pods(planned)),
         (Some("to be planned again"), retries(planned)),
     ];
     for (title, section) in sections {
@@ -60,7 +64,7 @@ struct Section {
     rows: Vec<Vec<Cell>>,
 }
 
-fn writes(world: &World, planned: &[Planned], colours: Colours) -> Section {
+fn writes(world: &ClusterState, planned: &[Planned], colours: Colours) -> Section {
     let mut rows = Vec::new();
     for Planned { key, controller, plan } in planned {
         for write in &plan.writes {
@@ -91,7 +95,7 @@ fn verb(write: &Write, colours: Colours) -> Cell {
 }
 
 /// What will be there; of a delete, what was.
-fn what(world: &World, write: &Write) -> String {
+fn what(world: &ClusterState, write: &Write) -> String {
     match (What::after(write), What::before(world, write)) {
         (Some(after), Some(before)) if after.counts != before.counts => {
             format!("{after} (was {})", before.counts)
@@ -104,23 +108,23 @@ fn what(world: &World, write: &Write) -> String {
 fn events(planned: &[Planned]) -> Section {
     let mut rows = Vec::new();
     for Planned { key, controller, plan } in planned {
-        for notice in &plan.notices {
+        for record in &plan.event_records {
             rows.push(vec![
                 Cell::new(word(*controller)),
                 Cell::new(key),
-                Cell::new(notice.notice_type().as_str()),
-                Cell::new(notice.reason.as_str()),
-                Cell::new(&notice.message),
+                Cell::new(record.event_type().as_str()),
+                Cell::new(record.reason.as_str()),
+                Cell::new(&record.message),
             ]);
         }
     }
     Section { header: &["CONTROLLER", "KEY", "TYPE", "REASON", "MESSAGE"], rows }
 }
 
-fn left_out(planned: &[Planned]) -> Section {
+fn excluded_pods(planned: &[Planned]) -> Section {
     let mut rows = Vec::new();
     for Planned { key, controller, plan } in planned {
-        for one in &plan.left_out {
+        for one in &plan.excluded_pods {
             rows.push(vec![
                 Cell::new(word(*controller)),
                 Cell::new(key),

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use endpointd_model::{EndpointSlice, Endpoints, Object, Protocol, Resource, Subset, Write};
-use endpointd_plan::World;
+use endpointd_model::{
+    EndpointSlice, Endpoints, Object, Protocol, PublishedResource, Subset, Write,
+};
+use endpointd_plan::ClusterState;
 
 use super::counted;
 
@@ -30,11 +32,11 @@ impl What {
     }
 
     /// What there is.
-    pub fn before(world: &World, write: &Write) -> Option<Self> {
+    pub fn before(world: &ClusterState, write: &Write) -> Option<Self> {
         let key = write.key();
         match write.resource() {
-            Resource::Slices => world.slices.get(&key).map(Self::of_slice),
-            Resource::Endpoints => world.endpoints.get(&key).map(Self::of_endpoints),
+            PublishedResource::Slices => world.slices.get(&key).map(Self::of_slice),
+            PublishedResource::Endpoints => world.endpoints.get(&key).map(Self::of_endpoints),
         }
     }
 

@@ -8,7 +8,7 @@ use endpointd_client::ConnectOptions;
 use endpointd_client::election::ElectionOptions;
 use endpointd_engine::{ControllerSettings, Settings};
 use endpointd_model::{Controller, Key};
-use endpointd_runtime::{Options, Pace};
+use endpointd_runtime::{Options, PollBatcher};
 
 use super::flags::{ElectionFlags, Flags, WorkFlags};
 use crate::choices::{self, ENDPOINTS_MAX, number};
@@ -38,7 +38,7 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, Refusal> {
         election: election(&flags.election, seed)?,
         status: address(&flags.metrics_bind_address)?,
         version: version.into(),
-        pace: Pace::default(),
+        pace: PollBatcher::default(),
     })
 }
 

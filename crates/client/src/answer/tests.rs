@@ -1,6 +1,6 @@
 //! Every answer a server can give to a write or a live read, and what it must come to.
 
-use endpointd_model::{Key, Meta, Target, Text, Uid};
+use endpointd_model::{DeleteTarget, Key, Meta, SharedStr, Uid};
 use endpointd_wire::{Encoding, encode};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn slice() -> EndpointSlice {
 }
 
 fn writes() -> [Write; 3] {
-    let target = Target::of(Resource::Slices, &slice().meta);
+    let target = DeleteTarget::of(PublishedResource::Slices, &slice().meta);
     [
         Write::Create(Object::Slice(slice())),
         Write::Update(Object::Slice(slice())),
@@ -31,12 +31,12 @@ fn writes() -> [Write; 3] {
     ]
 }
 
-fn answer(code: u16, body: &Value) -> Answer {
+fn answer(code: u16, body: &Value) -> ApiResponse {
     let body = body.to_string().into();
-    Answer { code, encoding: Some(Encoding::Json), retry_after: None, body }
+    ApiResponse { code, encoding: Some(Encoding::Json), retry_after: None, body }
 }
 
-fn status(code: u16, reason: &str, details: &Value) -> Answer {
+fn status(code: u16, reason: &str, details: &Value) -> ApiResponse {
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
         "reason": reason, "message": "the server's words", "details": details,
@@ -44,12 +44,13 @@ fn status(code: u16, reason: &str, details: &Value) -> Answer {
     answer(code, &body)
 }
 
-fn outcomes(answer: &Answer) -> [Outcome; 3] {
-    writes()
-        .map(|write| outcome(&Ask::of_write(&write, Encoding::Json), &write, Ok(answer.clone())))
+fn outcomes(answer: &ApiResponse) -> [WriteResult; 3] {
+    writes().map(|write| {
+        outcome(&ApiRequest::of_write(&write, Encoding::Json), &write, Ok(answer.clone()))
+    })
 }
 
-fn words(answer: &Answer) -> [String; 3] {
+fn words(answer: &ApiResponse) -> [String; 3] {
     outcomes(answer).map(|outcome| outcome.as_str().to_owned())
 }
 
@@ -57,11 +58,11 @@ fn words(answer: &Answer) -> [String; 3] {
 fn an_object_as_answer_is_stored() {
     for encoding in [Encoding::Json, Encoding::Protobuf] {
         let body = encode(encoding, &Object::Slice(slice())).into();
-        let answer = Answer { code: 201, encoding: Some(encoding), retry_after: None, body };
+        let answer = ApiResponse { code: 201, encoding: Some(encoding), retry_after: None, body };
         let [create, update, delete] = outcomes(&answer);
-        assert_eq!(create, Outcome::Stored(Box::new(Object::Slice(slice()))));
+        assert_eq!(create, WriteResult::Stored(Box::new(Object::Slice(slice()))));
         assert_eq!(update, create);
-        assert_eq!(delete, Outcome::Deleted, "no finalizer keeps it");
+        assert_eq!(delete, WriteResult::Deleted, "no finalizer keeps it");
     }
 }
 
@@ -70,9 +71,9 @@ fn a_delete_that_a_finalizer_holds_up_is_stored() {
     let mut held = slice();
     held.meta.finalizers = vec!["example.com/hold".into()];
     let body = encode(Encoding::Json, &Object::Slice(held.clone())).into();
-    let answer = Answer { code: 200, encoding: Some(Encoding::Json), retry_after: None, body };
+    let answer = ApiResponse { code: 200, encoding: Some(Encoding::Json), retry_after: None, body };
     let [_, _, delete] = outcomes(&answer);
-    assert_eq!(delete, Outcome::Stored(Box::new(Object::Slice(held))));
+    assert_eq!(delete, WriteResult::Stored(Box::new(Object::Slice(held))));
 }
 
 #[test]
@@ -84,14 +85,14 @@ fn a_success_without_object_is_deleted_or_makes_no_sense() {
 #[test]
 fn a_success_that_cannot_be_read_may_have_happened() {
     for body in [&b"{\"kind\""[..], b"", b"\xff\xff"] {
-        let answer = Answer {
+        let answer = ApiResponse {
             code: 200,
             encoding: Some(Encoding::Json),
             retry_after: None,
             body: body.to_vec().into(),
         };
         for outcome in outcomes(&answer) {
-            let Outcome::Unknown(failure) = outcome else { panic!("{outcome:?}") };
+            let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
             assert_eq!(failure.kind, FailureKind::Unreadable);
         }
     }
@@ -107,8 +108,12 @@ fn an_object_that_is_not_there() {
 
 #[test]
 fn an_unknown_path_is_nobodys_deletion() {
-    let page =
-        Answer { code: 404, encoding: None, retry_after: None, body: "404 page not found".into() };
+    let page = ApiResponse {
+        code: 404,
+        encoding: None,
+        retry_after: None,
+        body: "404 page not found".into(),
+    };
     assert_eq!(words(&page), ["server_error"; 3]);
     let resource = status(404, "NotFound", &json!({}));
     assert_eq!(words(&resource), ["server_error"; 3]);
@@ -147,7 +152,7 @@ fn refusals_are_failures_of_their_kind() {
 fn a_server_in_trouble_may_have_done_it() {
     for code in [500, 502, 503, 504] {
         let [create, ..] = outcomes(&status(code, "X", &json!({"retryAfterSeconds": 2})));
-        let Outcome::Unknown(failure) = create else { panic!("{code}: {create:?}") };
+        let WriteResult::NoResponse(failure) = create else { panic!("{code}: {create:?}") };
         assert_eq!(failure.kind, FailureKind::ServerError);
     }
 }
@@ -169,9 +174,9 @@ fn too_many_requests_come_back_later() {
         (Some("99999"), 600),
         (None, 3),
     ] {
-        assert_eq!(with(429, header), Outcome::Throttled { after_secs }, "{header:?}");
+        assert_eq!(with(429, header), WriteResult::Throttled { after_secs }, "{header:?}");
     }
-    assert_eq!(with(503, Some("5")), Outcome::Throttled { after_secs: 5 });
+    assert_eq!(with(503, Some("5")), WriteResult::Throttled { after_secs: 5 });
     assert_eq!(with(504, Some("5")).as_str(), "unknown", "it had begun");
 }
 
@@ -179,34 +184,36 @@ fn too_many_requests_come_back_later() {
 fn only_a_request_that_cannot_have_arrived_has_failed() {
     let failure = Failure { kind: FailureKind::Unreachable, message: "no".into() };
     for write in writes() {
-        let ask = Ask::of_write(&write, Encoding::Json);
-        let silence = |may_have_arrived| Silence { may_have_arrived, failure: failure.clone() };
+        let ask = ApiRequest::of_write(&write, Encoding::Json);
+        let silence =
+            |may_have_arrived| TransportError { may_have_arrived, failure: failure.clone() };
         let lost = outcome(&ask, &write, Err(silence(true)));
-        assert_eq!(lost, Outcome::Unknown(failure.clone()));
+        assert_eq!(lost, WriteResult::NoResponse(failure.clone()));
         let unsent = outcome(&ask, &write, Err(silence(false)));
-        assert_eq!(unsent, Outcome::Failed(failure.clone()));
+        assert_eq!(unsent, WriteResult::Failed(failure.clone()));
     }
 }
 
 #[test]
 fn a_failure_names_verb_resource_key_and_the_servers_words() {
     let [_, update, _] = outcomes(&status(403, "Forbidden", &json!({})));
-    let Outcome::Failed(failure) = update else { panic!("{update:?}") };
+    let WriteResult::Failed(failure) = update else { panic!("{update:?}") };
     assert_eq!(&*failure.message, "update endpointslices shop/web-1: the server's words");
 }
 
 #[test]
 fn a_live_read_finds_the_object_or_its_absence_or_nothing() {
-    let lookup = Lookup::Object(Resource::Slices, Key::new("shop", "web-1"));
-    let look = |answer: Answer| found(&Ask::of_lookup(&lookup), &lookup, Ok(answer));
+    let read = LiveRead::Object(PublishedResource::Slices, Key::new("shop", "web-1"));
+    let look = |answer: ApiResponse| found(&ApiRequest::of_lookup(&read), &read, Ok(answer));
     let body = encode(Encoding::Protobuf, &Object::Slice(slice())).into();
-    let here = Answer { code: 200, encoding: Some(Encoding::Protobuf), retry_after: None, body };
-    assert_eq!(look(here), Found::Object(Box::new(Object::Slice(slice()))));
+    let here =
+        ApiResponse { code: 200, encoding: Some(Encoding::Protobuf), retry_after: None, body };
+    assert_eq!(look(here), LiveReadResult::Object(Box::new(Object::Slice(slice()))));
     let gone = status(404, "NotFound", &json!({"name": "web-1"}));
-    assert_eq!(look(gone), Found::Absent);
+    assert_eq!(look(gone), LiveReadResult::Absent);
 
     let kind = |answer| match look(answer) {
-        Found::Failed(failure) => failure.kind,
+        LiveReadResult::Failed(failure) => failure.kind,
         other => panic!("{other:?}"),
     };
     // None of these may look like a deletion.
@@ -219,13 +226,13 @@ fn a_live_read_finds_the_object_or_its_absence_or_nothing() {
 
 #[test]
 fn what_is_not_kubernetes_is_quoted_in_part() {
-    let page = Answer {
+    let page = ApiResponse {
         code: 502,
         encoding: None,
         retry_after: None,
-        body: Text::from("x".repeat(1000)).to_string().into(),
+        body: SharedStr::from("x".repeat(1000)).to_string().into(),
     };
     let [create, ..] = outcomes(&page);
-    let Outcome::Unknown(failure) = create else { panic!("{create:?}") };
+    let WriteResult::NoResponse(failure) = create else { panic!("{create:?}") };
     assert!(failure.message.contains("HTTP 502: xxx") && failure.message.len() < 300);
 }

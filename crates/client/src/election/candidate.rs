@@ -7,19 +7,19 @@ use endpointd_model::{Failure, FailureKind};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::lease::{Lease, LeaseRefusal};
-use super::machine::{Election, Step};
-use super::{BadElection, ElectionOptions, JITTER_MAX, Standing};
+use super::lease::{Lease, LeaseWriteError};
+use super::machine::{Action, Election};
+use super::{ElectionOptions, InvalidElectionConfig, JITTER_MAX, LeadershipState};
 use crate::client::Client;
-use crate::moment::Moment;
+use crate::moment::Now;
 
 /// Only an answer that was lost can make a second try to hand it back necessary.
 const RELEASES_MAX: u32 = 3;
 
 /// Tries to lead until it has lost or is told to stop. Dropping it stops without a word: the lease
 /// then runs out by itself.
-pub struct Candidate {
-    standing: watch::Receiver<Standing>,
+pub struct LeaderElector {
+    standing: watch::Receiver<LeadershipState>,
     leading_until: watch::Receiver<Option<Instant>>,
     stop: oneshot::Sender<()>,
     task: AbortOnDrop,
@@ -33,34 +33,34 @@ impl Drop for AbortOnDrop {
     }
 }
 
-impl Candidate {
+impl LeaderElector {
     /// Begins to try at once; needs a runtime.
-    pub fn start(client: Client, options: ElectionOptions) -> Result<Self, BadElection> {
+    pub fn start(client: Client, options: ElectionOptions) -> Result<Self, InvalidElectionConfig> {
         options.check()?;
         let election = Election::new(options.clone());
         let (standing_sender, standing) = watch::channel(election.standing().clone());
         let (until_sender, leading_until) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
         let campaign =
-            Campaign { client, options, election, standing_sender, until_sender, trouble: None };
+            ElectorTask { client, options, election, standing_sender, until_sender, trouble: None };
         let task = AbortOnDrop(tokio::spawn(campaign.run(stopped)));
         Ok(Self { standing, leading_until, stop, task })
     }
 
-    /// Says [`Standing::Lost`] before anybody else can lead.
-    pub fn standing(&self) -> watch::Receiver<Standing> {
+    /// Says [`LeadershipState::Lost`] before anybody else can lead.
+    pub fn standing(&self) -> watch::Receiver<LeadershipState> {
         self.standing.clone()
     }
 
-    /// Whether a write may leave now. Unlike [`Candidate::standing`] this is right even in the
+    /// Whether a write may leave now. Unlike [`LeaderElector::standing`] this is right even in the
     /// instant after the whole process was held still.
     pub fn may_write(&self) -> bool {
         self.leading_until.borrow().is_some_and(|until| Instant::now() < until)
     }
 
     /// The same check for those who do not own the candidate.
-    pub fn term(&self) -> Term {
-        Term(self.leading_until.clone())
+    pub fn term(&self) -> LeaderGuard {
+        LeaderGuard(self.leading_until.clone())
     }
 
     /// Stops, and hands the lease back if the options say so. No write may be under way any more.
@@ -73,31 +73,31 @@ impl Candidate {
 
 /// Whether we lead at this instant.
 #[derive(Clone)]
-pub struct Term(watch::Receiver<Option<Instant>>);
+pub struct LeaderGuard(watch::Receiver<Option<Instant>>);
 
-impl Term {
+impl LeaderGuard {
     pub fn may_write(&self) -> bool {
         self.0.borrow().is_some_and(|until| Instant::now() < until)
     }
 }
 
-struct Campaign {
+struct ElectorTask {
     client: Client,
     options: ElectionOptions,
     election: Election,
-    standing_sender: watch::Sender<Standing>,
+    standing_sender: watch::Sender<LeadershipState>,
     until_sender: watch::Sender<Option<Instant>>,
     /// What keeps us from the lease, as last logged.
     trouble: Option<FailureKind>,
 }
 
-impl Campaign {
+impl ElectorTask {
     async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
-            let now = Moment::now();
+            let now = Now::now();
             let step = self.election.step(now);
             self.publish();
-            if step == Step::Stop {
+            if step == Action::Stop {
                 return;
             }
             let limit = self.limit_of(&step);
@@ -112,33 +112,33 @@ impl Campaign {
         }
     }
 
-    async fn perform(&mut self, step: Step, limit: Duration) {
+    async fn perform(&mut self, step: Action, limit: Duration) {
         let sent = Instant::now();
         match step {
-            Step::Stop => {}
-            Step::Wait(_) => tokio::time::sleep(limit).await,
-            Step::Read => {
+            Action::Stop => {}
+            Action::Wait(_) => tokio::time::sleep(limit).await,
+            Action::Read => {
                 let read = in_time(limit, self.client.read_lease(&self.options.lease)).await;
                 let read = read.unwrap_or_else(Err);
                 self.log_trouble(read.as_ref().err());
                 self.election.read(read, Instant::now());
             }
-            Step::Create(lease) => {
+            Action::Create(lease) => {
                 let answer = in_time(limit, self.client.create_lease(&lease)).await;
                 self.wrote(answer, sent);
             }
-            Step::Replace(lease) => {
+            Action::Replace(lease) => {
                 let answer = in_time(limit, self.client.replace_lease(&lease)).await;
                 self.wrote(answer, sent);
             }
         }
     }
 
-    fn wrote(&mut self, answer: Result<Result<Lease, LeaseRefusal>, Failure>, sent: Instant) {
-        let answer = answer.unwrap_or_else(|failure| Err(LeaseRefusal::Failed(failure)));
+    fn wrote(&mut self, answer: Result<Result<Lease, LeaseWriteError>, Failure>, sent: Instant) {
+        let answer = answer.unwrap_or_else(|failure| Err(LeaseWriteError::Failed(failure)));
         match &answer {
-            Err(LeaseRefusal::Failed(failure)) => self.log_trouble(Some(failure)),
-            Ok(_) | Err(LeaseRefusal::Behind) => self.log_trouble(None),
+            Err(LeaseWriteError::Failed(failure)) => self.log_trouble(Some(failure)),
+            Ok(_) | Err(LeaseWriteError::Behind) => self.log_trouble(None),
         }
         self.election.wrote(answer, sent, Instant::now());
     }
@@ -157,15 +157,15 @@ impl Campaign {
     }
 
     /// How long a wait lasts, or a request may take: never beyond the moment we must stop.
-    fn limit_of(&self, step: &Step) -> Duration {
+    fn limit_of(&self, step: &Action) -> Duration {
         let until = self.election.leading_until();
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let longest = match step {
-            Step::Wait(wait) if left.is_none() => {
+            Action::Wait(wait) if left.is_none() => {
                 *wait + self.options.retry_period.mul_f32(fastrand::f32() * JITTER_MAX)
             }
-            Step::Wait(wait) => *wait,
-            Step::Read | Step::Create(_) | Step::Replace(_) | Step::Stop => {
+            Action::Wait(wait) => *wait,
+            Action::Read | Action::Create(_) | Action::Replace(_) | Action::Stop => {
                 self.options.retry_period.max(self.options.renew_deadline / 2)
             }
         };
@@ -178,7 +178,7 @@ impl Campaign {
         if !is_ours || !self.options.release_on_exit {
             return;
         }
-        match in_time(self.options.renew_deadline, self.hand_back()).await {
+        match in_time(self.options.renew_deadline, self.release_lease()).await {
             Ok(Ok(())) => tracing::info!(lease = %self.options.lease, "lease released"),
             Ok(Err(reason)) => tracing::warn!(?reason, "lease not released"),
             Err(reason) => tracing::warn!(%reason, "lease not released"),
@@ -186,15 +186,15 @@ impl Campaign {
     }
 
     /// Reads the lease first: a renewal that was under way may have been stored or not.
-    async fn hand_back(&self) -> Result<(), LeaseRefusal> {
-        let mut refused = LeaseRefusal::Behind;
+    async fn release_lease(&self) -> Result<(), LeaseWriteError> {
+        let mut refused = LeaseWriteError::Behind;
         for _ in 0..RELEASES_MAX {
             let read = self.client.read_lease(&self.options.lease).await;
-            let Some(lease) = read.map_err(LeaseRefusal::Failed)? else { return Ok(()) };
-            let Some(back) = self.election.released(&lease, Moment::now()) else { return Ok(()) };
+            let Some(lease) = read.map_err(LeaseWriteError::Failed)? else { return Ok(()) };
+            let Some(back) = self.election.released(&lease, Now::now()) else { return Ok(()) };
             match self.client.replace_lease(&back).await {
                 Ok(_) => return Ok(()),
-                Err(LeaseRefusal::Behind) => refused = LeaseRefusal::Behind,
+                Err(LeaseWriteError::Behind) => refused = LeaseWriteError::Behind,
                 Err(failed) => return Err(failed),
             }
         }
@@ -224,13 +224,13 @@ async fn in_time<T>(limit: Duration, request: impl Future<Output = T>) -> Result
     })
 }
 
-fn log_standing(options: &ElectionOptions, standing: &Standing) {
+fn log_standing(options: &ElectionOptions, standing: &LeadershipState) {
     let ElectionOptions { lease, identity, .. } = options;
     match standing {
-        Standing::Standby { holder } => {
+        LeadershipState::Standby { holder } => {
             tracing::info!(%lease, identity, ?holder, "standing by");
         }
-        Standing::Leading => tracing::info!(%lease, identity, "leading"),
-        Standing::Lost => tracing::info!(%lease, identity, "not leading any more"),
+        LeadershipState::Leading => tracing::info!(%lease, identity, "leading"),
+        LeadershipState::Lost => tracing::info!(%lease, identity, "not leading any more"),
     }
 }

@@ -1,14 +1,14 @@
 //! The Lease object: the fields an election needs, and the others kept as they are.
 
-use endpointd_model::{Failure, FailureKind, Key, Text, Timestamp};
+use endpointd_model::{Failure, FailureKind, Key, SharedStr, Timestamp};
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::{failure, says_absent};
-use crate::ask::{Accept, Ask, Body, object_path, objects_path};
+use crate::ask::{Accept, ApiRequest, Body, object_path, objects_path};
 use crate::client::Client;
-use crate::transport::{Answer, Silence};
+use crate::transport::{ApiResponse, TransportError};
 
 const RESOURCE: &str = "leases";
 
@@ -17,8 +17,8 @@ const RESOURCE: &str = "leases";
 pub struct Lease {
     pub key: Key,
     /// Empty for one that does not exist yet.
-    pub resource_version: Text,
-    pub record: Record,
+    pub resource_version: SharedStr,
+    pub record: LeaderElectionRecord,
     /// What others have set: labels, annotations, fields of newer versions.
     kept: Kept,
 }
@@ -31,7 +31,7 @@ struct Kept {
 
 /// Who holds it, since when, and how often it changed hands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct LeaderElectionRecord {
     /// Empty: nobody.
     pub holder: String,
     pub duration_secs: u32,
@@ -42,7 +42,7 @@ pub struct Record {
 
 /// Why a lease was not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeaseRefusal {
+pub enum LeaseWriteError {
     /// It is not what we thought it was: somebody else wrote it.
     Behind,
     Failed(Failure),
@@ -81,19 +81,20 @@ struct WireSpec {
 }
 
 impl Lease {
-    pub fn new(key: Key, record: Record) -> Self {
-        Self { key, resource_version: Text::default(), record, kept: Kept::default() }
+    pub fn new(key: Key, record: LeaderElectionRecord) -> Self {
+        Self { key, resource_version: SharedStr::default(), record, kept: Kept::default() }
     }
 
     /// The same lease with other contents; still guarded by the version it was read at.
     #[must_use]
-    pub fn with(&self, record: Record) -> Self {
+    pub fn with(&self, record: LeaderElectionRecord) -> Self {
         Self { record, ..self.clone() }
     }
 
     fn to_json(&self) -> Vec<u8> {
         let Self { key, resource_version, record, kept } = self;
-        let Record { holder, duration_secs, acquired, renewed, n_transitions } = record;
+        let LeaderElectionRecord { holder, duration_secs, acquired, renewed, n_transitions } =
+            record;
         let wire = WireLease {
             api_version: "coordination.k8s.io/v1".to_owned(),
             kind: "Lease".to_owned(),
@@ -119,7 +120,7 @@ impl Lease {
         let WireLease { metadata, spec, .. } = serde_json::from_slice(bytes)?;
         let time = |text: Option<String>| text.and_then(|text| text.parse().ok());
         let number = |number: Option<i64>| u32::try_from(number.unwrap_or(0)).unwrap_or(0);
-        let record = Record {
+        let record = LeaderElectionRecord {
             holder: spec.holder_identity.unwrap_or_default(),
             duration_secs: number(spec.lease_duration_seconds),
             acquired: time(spec.acquire_time),
@@ -151,41 +152,47 @@ impl Client {
                 Ok(None)
             }
             Ok(answer) => Err(failure(&ask, &answer)),
-            Err(Silence { failure, .. }) => Err(failure),
+            Err(TransportError { failure, .. }) => Err(failure),
         }
     }
 
-    pub async fn create_lease(&self, lease: &Lease) -> Result<Lease, LeaseRefusal> {
+    pub async fn create_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = objects_path(RESOURCE, &lease.key.namespace);
         self.write_lease(&ask(Method::POST, "create", &lease.key, path, Some(lease))).await
     }
 
     /// Refused unless the lease is still at the version that `lease` was read at.
-    pub async fn replace_lease(&self, lease: &Lease) -> Result<Lease, LeaseRefusal> {
+    pub async fn replace_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = object_path(RESOURCE, &lease.key);
         self.write_lease(&ask(Method::PUT, "update", &lease.key, path, Some(lease))).await
     }
 
-    async fn write_lease(&self, ask: &Ask) -> Result<Lease, LeaseRefusal> {
+    async fn write_lease(&self, ask: &ApiRequest) -> Result<Lease, LeaseWriteError> {
         match self.ask(ask).await {
             Ok(answer) if matches!(answer.code, 200 | 201) => {
-                read(ask, &answer).map_err(LeaseRefusal::Failed)
+                read(ask, &answer).map_err(LeaseWriteError::Failed)
             }
-            Ok(answer) if answer.code == 409 => Err(LeaseRefusal::Behind),
-            Ok(answer) => Err(LeaseRefusal::Failed(failure(ask, &answer))),
-            Err(Silence { failure, .. }) => Err(LeaseRefusal::Failed(failure)),
+            Ok(answer) if answer.code == 409 => Err(LeaseWriteError::Behind),
+            Ok(answer) => Err(LeaseWriteError::Failed(failure(ask, &answer))),
+            Err(TransportError { failure, .. }) => Err(LeaseWriteError::Failed(failure)),
         }
     }
 }
 
-fn ask(method: Method, verb: &'static str, key: &Key, path: String, lease: Option<&Lease>) -> Ask {
+fn ask(
+    method: Method,
+    verb: &'static str,
+    key: &Key,
+    path: String,
+    lease: Option<&Lease>,
+) -> ApiRequest {
     let body =
         lease.map(|lease| Body { content_type: "application/json", bytes: lease.to_json().into() });
     let name = key.to_string();
-    Ask { name, path, body, accept: Accept::Json, ..Ask::new(method, verb, RESOURCE) }
+    ApiRequest { name, path, body, accept: Accept::Json, ..ApiRequest::new(method, verb, RESOURCE) }
 }
 
-fn read(ask: &Ask, answer: &Answer) -> Result<Lease, Failure> {
+fn read(ask: &ApiRequest, answer: &ApiResponse) -> Result<Lease, Failure> {
     Lease::from_json(&answer.body).map_err(|error| Failure {
         kind: FailureKind::Unreadable,
         message: format!("{}: the answer cannot be read: {error}", ask.words()).into(),
@@ -213,6 +220,9 @@ mod tests {
     #[test]
     fn a_lease_that_nobody_ever_held_has_null_everywhere() {
         let text = r#"{"metadata":{"name":"l","namespace":"n"},"spec":{"holderIdentity":null}}"#;
-        assert_eq!(Lease::from_json(text.as_bytes()).unwrap().record, Record::default());
+        assert_eq!(
+            Lease::from_json(text.as_bytes()).unwrap().record,
+            LeaderElectionRecord::default()
+        );
     }
 }

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use endpointd_model::Failure;
 
-use super::lease::{Lease, LeaseRefusal, Record};
-use super::{ElectionOptions, Standing};
-use crate::moment::Moment;
+use super::lease::{LeaderElectionRecord, Lease, LeaseWriteError};
+use super::{ElectionOptions, LeadershipState};
+use crate::moment::Now;
 
 /// What to do next. Its answer goes to [`Election::read`] or [`Election::wrote`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum Action {
     Read,
     Create(Lease),
     Replace(Lease),
@@ -24,10 +24,10 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Election {
     options: ElectionOptions,
-    standing: Standing,
+    standing: LeadershipState,
     /// What the lease said when it last changed, and when we saw that.
-    seen: Option<(Record, Instant)>,
-    lease: Known,
+    seen: Option<(LeaderElectionRecord, Instant)>,
+    lease: EchoFilter,
     /// When our last successful renewal was *sent*: others count from later than that.
     renewed: Option<Instant>,
     next_try: Option<Instant>,
@@ -35,7 +35,7 @@ pub struct Election {
 
 /// What we know of the lease right now.
 #[derive(Clone, Debug, PartialEq)]
-enum Known {
+enum EchoFilter {
     /// Nothing we could write on: it must be read.
     Nothing,
     Absent,
@@ -46,48 +46,50 @@ impl Election {
     pub fn new(options: ElectionOptions) -> Self {
         Self {
             options,
-            standing: Standing::Standby { holder: None },
+            standing: LeadershipState::Standby { holder: None },
             seen: None,
-            lease: Known::Nothing,
+            lease: EchoFilter::Nothing,
             renewed: None,
             next_try: None,
         }
     }
 
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &LeadershipState {
         &self.standing
     }
 
     /// Until when we may act as the leader without another renewal.
     pub fn leading_until(&self) -> Option<Instant> {
         match self.standing {
-            Standing::Leading => self.renewed.map(|at| at + self.options.renew_deadline),
-            Standing::Standby { .. } | Standing::Lost => None,
+            LeadershipState::Leading => self.renewed.map(|at| at + self.options.renew_deadline),
+            LeadershipState::Standby { .. } | LeadershipState::Lost => None,
         }
     }
 
-    pub fn step(&mut self, now: Moment) -> Step {
+    pub fn step(&mut self, now: Now) -> Action {
         let is_late = self.leading_until().is_some_and(|until| until <= now.instant);
         if is_late {
-            self.standing = Standing::Lost;
+            self.standing = LeadershipState::Lost;
         }
-        if self.standing == Standing::Lost {
-            return Step::Stop;
+        if self.standing == LeadershipState::Lost {
+            return Action::Stop;
         }
         if let Some(wait) = self.wait(now.instant) {
-            return Step::Wait(wait);
+            return Action::Wait(wait);
         }
         match self.lease.clone() {
-            Known::Nothing => Step::Read,
-            Known::Absent => Step::Create(Lease::new(self.options.lease.clone(), self.ours(now))),
-            Known::At(lease) if self.may_take(&lease.record, now.instant) => {
-                Step::Replace(lease.with(self.ours(now)))
+            EchoFilter::Nothing => Action::Read,
+            EchoFilter::Absent => {
+                Action::Create(Lease::new(self.options.lease.clone(), self.ours(now)))
             }
-            Known::At(_) => {
+            EchoFilter::At(lease) if self.may_take(&lease.record, now.instant) => {
+                Action::Replace(lease.with(self.ours(now)))
+            }
+            EchoFilter::At(_) => {
                 // Somebody else holds it: look again later.
-                self.lease = Known::Nothing;
+                self.lease = EchoFilter::Nothing;
                 self.try_at(now.instant + self.options.retry_period);
-                Step::Wait(self.options.retry_period)
+                Action::Wait(self.options.retry_period)
             }
         }
     }
@@ -97,30 +99,30 @@ impl Election {
         match answer {
             Ok(Some(lease)) => {
                 self.observe(&lease.record, now);
-                self.lease = Known::At(lease);
+                self.lease = EchoFilter::At(lease);
             }
-            Ok(None) => self.lease = Known::Absent,
+            Ok(None) => self.lease = EchoFilter::Absent,
             Err(_) => self.try_at(now + self.options.retry_period),
         }
     }
 
     /// What writing the lease came to; `sent` is when the request began.
-    pub fn wrote(&mut self, answer: Result<Lease, LeaseRefusal>, sent: Instant, now: Instant) {
+    pub fn wrote(&mut self, answer: Result<Lease, LeaseWriteError>, sent: Instant, now: Instant) {
         match answer {
             Ok(lease) => {
                 self.seen = Some((lease.record.clone(), now));
-                self.lease = Known::At(lease);
+                self.lease = EchoFilter::At(lease);
                 self.renewed = Some(sent);
-                if self.standing != Standing::Lost {
-                    self.standing = Standing::Leading;
+                if self.standing != LeadershipState::Lost {
+                    self.standing = LeadershipState::Leading;
                 }
                 self.try_at(sent + self.options.retry_period);
             }
             // Whose it is now is the next question.
-            Err(LeaseRefusal::Behind) => self.lease = Known::Nothing,
-            Err(LeaseRefusal::Failed(_)) => {
+            Err(LeaseWriteError::Behind) => self.lease = EchoFilter::Nothing,
+            Err(LeaseWriteError::Failed(_)) => {
                 // It may have been written nevertheless: only reading tells.
-                self.lease = Known::Nothing;
+                self.lease = EchoFilter::Nothing;
                 self.try_at(now + self.options.retry_period);
             }
         }
@@ -129,16 +131,16 @@ impl Election {
     /// Leads no more. Whether the lease is still ours to hand back.
     pub fn stop(&mut self, now: Instant) -> bool {
         let is_leading = self.leading_until().is_some_and(|until| until > now);
-        self.standing = Standing::Lost;
+        self.standing = LeadershipState::Lost;
         is_leading
     }
 
     /// What hands the lease back, if it is ours. Upstream: `release`.
-    pub fn released(&self, lease: &Lease, now: Moment) -> Option<Lease> {
+    pub fn released(&self, lease: &Lease, now: Now) -> Option<Lease> {
         if lease.record.holder != self.options.identity {
             return None;
         }
-        let record = Record {
+        let record = LeaderElectionRecord {
             holder: String::new(),
             duration_secs: 1,
             acquired: Some(now.wall),
@@ -148,24 +150,24 @@ impl Election {
         Some(lease.with(record))
     }
 
-    fn observe(&mut self, record: &Record, now: Instant) {
+    fn observe(&mut self, record: &LeaderElectionRecord, now: Instant) {
         if self.seen.as_ref().is_none_or(|(seen, _)| seen != record) {
             self.seen = Some((record.clone(), now));
         }
         let is_ours = record.holder == self.options.identity;
         match self.standing {
             // Somebody took it from us: there is no point in waiting for the deadline.
-            Standing::Leading if !is_ours => self.standing = Standing::Lost,
-            Standing::Leading | Standing::Lost => {}
-            Standing::Standby { .. } => {
+            LeadershipState::Leading if !is_ours => self.standing = LeadershipState::Lost,
+            LeadershipState::Leading | LeadershipState::Lost => {}
+            LeadershipState::Standby { .. } => {
                 let holder = Some(record.holder.clone()).filter(|holder| !holder.is_empty());
-                self.standing = Standing::Standby { holder };
+                self.standing = LeadershipState::Standby { holder };
             }
         }
     }
 
     /// Nobody's, ours, or not renewed for its whole duration as far as we have seen.
-    fn may_take(&self, record: &Record, now: Instant) -> bool {
+    fn may_take(&self, record: &LeaderElectionRecord, now: Instant) -> bool {
         if record.holder.is_empty() || record.holder == self.options.identity {
             return true;
         }
@@ -174,9 +176,9 @@ impl Election {
     }
 
     /// What the lease says when it is ours.
-    fn ours(&self, now: Moment) -> Record {
+    fn ours(&self, now: Now) -> LeaderElectionRecord {
         let duration_secs = self.options.whole_lease_duration().as_secs();
-        let fresh = Record {
+        let fresh = LeaderElectionRecord {
             holder: self.options.identity.clone(),
             duration_secs: u32::try_from(duration_secs).unwrap_or(u32::MAX),
             acquired: Some(now.wall),
@@ -184,15 +186,18 @@ impl Election {
             n_transitions: 0,
         };
         match &self.lease {
-            Known::Nothing | Known::Absent => fresh,
-            Known::At(Lease { record, .. }) if record.holder == fresh.holder => Record {
-                acquired: record.acquired.or(fresh.acquired),
-                n_transitions: record.n_transitions,
+            EchoFilter::Nothing | EchoFilter::Absent => fresh,
+            EchoFilter::At(Lease { record, .. }) if record.holder == fresh.holder => {
+                LeaderElectionRecord {
+                    acquired: record.acquired.or(fresh.acquired),
+                    n_transitions: record.n_transitions,
+                    ..fresh
+                }
+            }
+            EchoFilter::At(Lease { record, .. }) => LeaderElectionRecord {
+                n_transitions: record.n_transitions.saturating_add(1),
                 ..fresh
             },
-            Known::At(Lease { record, .. }) => {
-                Record { n_transitions: record.n_transitions.saturating_add(1), ..fresh }
-            }
         }
     }
 

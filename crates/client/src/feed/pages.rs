@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use endpointd_model::Sight;
+use endpointd_model::ObjectEvent;
 use endpointd_wire::{Page, decode_list};
 
 use super::watched::Watched;
-use super::{Ended, Feed, ReceiverGone, refused, unreadable};
-use crate::ask::{Ask, Start};
-use crate::transport::Silence;
+use super::{ReceiverGone, WatchEnd, Watcher, refused, unreadable};
+use crate::ask::{ApiRequest, Start};
+use crate::transport::TransportError;
 
 /// As client-go's pager.
 const OBJECTS_MAX: u32 = 500;
@@ -16,19 +16,19 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// A page of pods with a quarter of a megabyte each.
 const PAGE_BYTES_MAX: usize = 128 << 20;
 
-impl Feed {
-    pub(super) async fn list<T: Watched>(&mut self) -> Result<Ended, ReceiverGone> {
+impl Watcher {
+    pub(super) async fn list<T: Watched>(&mut self) -> Result<WatchEnd, ReceiverGone> {
         let mut token = None;
         loop {
-            let ask = Ask::of_page(T::WATCHED, token.as_deref(), OBJECTS_MAX);
+            let ask = ApiRequest::of_page(T::WATCHED, token.as_deref(), OBJECTS_MAX);
             let ask = self.client.accepting(ask);
             let answer = self.client.transport.ask(&ask, PAGE_TIMEOUT, PAGE_BYTES_MAX).await;
             let answer = match answer {
                 Ok(answer) if answer.code == 200 => answer,
                 // A token that is too old is a picture to be taken anew.
                 Ok(answer) => return Ok(refused(&ask, Start::Everything, &answer)),
-                Err(Silence { failure, .. }) => {
-                    return Ok(Ended::Failed { failure, after: Duration::ZERO });
+                Err(TransportError { failure, .. }) => {
+                    return Ok(WatchEnd::Failed { failure, after: Duration::ZERO });
                 }
             };
             let Some(encoding) = answer.encoding else {
@@ -46,14 +46,14 @@ impl Feed {
             }
             let Page { resource_version, continue_token, items, malformed } = page;
             for item in items {
-                self.see(Sight::Present(item)).await?;
+                self.see(ObjectEvent::Applied(item)).await?;
             }
             for one in &malformed {
                 self.give_up_on::<T>(one).await?;
             }
             if continue_token.is_none() {
                 self.complete::<T>(resource_version).await?;
-                return Ok(Ended::Listed);
+                return Ok(WatchEnd::ListDone);
             }
             token = continue_token;
         }

@@ -9,11 +9,11 @@ const DOUBLINGS_MAX: u32 = 7;
 const _: () = assert!(PAUSE_MIN.as_millis() << DOUBLINGS_MAX >= PAUSE_MAX.as_millis());
 
 #[derive(Debug, Default)]
-pub(super) struct Pause {
+pub(super) struct Backoff {
     n_failures: u32,
 }
 
-impl Pause {
+impl Backoff {
     pub(super) fn next(&mut self) -> Duration {
         let longest = (PAUSE_MIN * (1 << self.n_failures.min(DOUBLINGS_MAX))).min(PAUSE_MAX);
         self.n_failures += 1;
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_limit_and_begin_anew_after_success() {
-        let mut pause = Pause::default();
+        let mut pause = Backoff::default();
         assert!(pause.next() <= PAUSE_MIN);
         for _ in 0..100 {
             assert!(pause.next() <= PAUSE_MAX);

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-pub(super) struct Quiet {
+pub(super) struct IdleTimer {
     since: Instant,
     /// Never later than the end of the longest quiet, and often too early: then it is put off.
     alarm: Pin<Box<Sleep>>,
 }
 
-impl Quiet {
+impl IdleTimer {
     pub(super) fn begin() -> Self {
         let since = Instant::now();
         Self { since, alarm: Box::pin(sleep_until(since)) }
@@ -45,7 +45,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_lasts_from_the_last_that_came() {
         let began = Instant::now();
-        let mut quiet = Quiet::begin();
+        let mut quiet = IdleTimer::begin();
         for _ in 0..3 {
             let heard = tokio::time::timeout(LONGEST * 2 / 3, quiet.lasts(LONGEST)).await;
             assert!(heard.is_err(), "not yet");
@@ -58,7 +58,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_may_be_allowed_to_last_longer_than_before() {
         let began = Instant::now();
-        let mut quiet = Quiet::begin();
+        let mut quiet = IdleTimer::begin();
         assert!(tokio::time::timeout(LONGEST / 4, quiet.lasts(LONGEST / 3)).await.is_err());
         quiet.lasts(LONGEST).await;
         assert_eq!(began.elapsed(), LONGEST);

@@ -2,22 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use endpointd_model::{Failure, FailureKind, Sight, Version};
-use endpointd_wire::{Bookmark, Bytes, Encoding, Frames, WatchEvent, decode_watch_event, peek};
+use endpointd_model::{Failure, FailureKind, ObjectEvent, ResourceVersion};
+use endpointd_wire::{
+    Bookmark, Bytes, Encoding, Frames, WatchEvent, decode_watch_event, peek_key_and_version,
+};
 use http::Response;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::quiet::Quiet;
+use super::quiet::IdleTimer;
 use super::watched::Watched;
 use super::{
-    Ended, Feed, REFUSAL_BYTES_MAX, REFUSAL_TIMEOUT, ReceiverGone, WORTHWHILE, is_outdated,
-    refused, unreadable,
+    HEALTHY_WATCH_MIN, REFUSAL_BYTES_MAX, REFUSAL_TIMEOUT, ReceiverGone, WatchEnd, Watcher,
+    is_outdated, refused, unreadable,
 };
-use crate::ask::{Ask, Start};
+use crate::ask::{ApiRequest, Start};
 use crate::client::Client;
 use crate::config::chain;
-use crate::transport::{Silence, encoding_of};
+use crate::transport::{TransportError, encoding_of};
 
 /// How long the server keeps a watch, by our wish: not all of them end at once.
 const WATCH_SECS: std::ops::RangeInclusive<u64> = 300..=600;
@@ -29,23 +31,23 @@ const SILENCE_MAX: Duration = Duration::from_secs(90);
 const PICTURE_SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// Why there is no next frame.
-enum Cut {
+enum StreamEnd {
     Closed,
     Silent(Duration),
     Broken(String),
 }
 
-impl Feed {
+impl Watcher {
     pub(super) async fn follow<T: Watched>(
         &mut self,
         start: Start<'_>,
-    ) -> Result<Ended, ReceiverGone> {
-        let ask = Ask::of_watch(T::WATCHED, start, fastrand::u64(WATCH_SECS));
+    ) -> Result<WatchEnd, ReceiverGone> {
+        let ask = ApiRequest::of_watch(T::WATCHED, start, fastrand::u64(WATCH_SECS));
         let ask = self.client.accepting(ask);
         let response = match self.client.transport.open(&ask, HEAD_TIMEOUT).await {
             Ok(response) => response,
-            Err(Silence { failure, .. }) => {
-                return Ok(Ended::Failed { failure, after: Duration::ZERO });
+            Err(TransportError { failure, .. }) => {
+                return Ok(WatchEnd::Failed { failure, after: Duration::ZERO });
             }
         };
         if response.status() != 200 {
@@ -53,7 +55,9 @@ impl Feed {
                 self.client.transport.read(&ask, response, REFUSAL_TIMEOUT, REFUSAL_BYTES_MAX);
             return Ok(match read.await {
                 Ok(answer) => refused(&ask, start, &answer),
-                Err(Silence { failure, .. }) => Ended::Failed { failure, after: Duration::ZERO },
+                Err(TransportError { failure, .. }) => {
+                    WatchEnd::Failed { failure, after: Duration::ZERO }
+                }
             });
         }
         let Some(encoding) = encoding_of(&response) else {
@@ -63,20 +67,22 @@ impl Feed {
         let opened = Instant::now();
         let stream = Stream::new(self.client.clone(), ask, response, encoding);
         let ended = self.tell_all::<T>(stream).await?;
-        if opened.elapsed() >= WORTHWHILE {
+        if opened.elapsed() >= HEALTHY_WATCH_MIN {
             self.pause.reset();
         }
         Ok(ended)
     }
 
-    async fn tell_all<T: Watched>(&mut self, mut stream: Stream) -> Result<Ended, ReceiverGone> {
+    async fn tell_all<T: Watched>(&mut self, mut stream: Stream) -> Result<WatchEnd, ReceiverGone> {
         loop {
             let is_picture = self.position.is_none();
             let silence_max = if is_picture { PICTURE_SILENCE_MAX } else { SILENCE_MAX };
             let frame = match stream.next(silence_max).await {
                 Ok(frame) => frame,
-                Err(Cut::Silent(_)) if is_picture => {
-                    return Ok(Ended::NotStreamed { reason: "no end of the picture".to_owned() });
+                Err(StreamEnd::Silent(_)) if is_picture => {
+                    return Ok(WatchEnd::StreamingUnsupported {
+                        reason: "no end of the picture".to_owned(),
+                    });
                 }
                 Err(cut) => return Ok(stream.ended(cut)),
             };
@@ -87,9 +93,9 @@ impl Feed {
             let told = decode_watch_event::<T>(stream.encoding, &frame);
             match told {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
-                    self.see(Sight::Present(object)).await?;
+                    self.see(ObjectEvent::Applied(object)).await?;
                 }
-                Ok(WatchEvent::Deleted(object)) => self.see(Sight::Gone(object)).await?,
+                Ok(WatchEvent::Deleted(object)) => self.see(ObjectEvent::Deleted(object)).await?,
                 Ok(WatchEvent::Bookmark(bookmark)) if !is_picture => {
                     self.pass::<T>(bookmark).await?;
                 }
@@ -97,10 +103,12 @@ impl Feed {
                     self.complete::<T>(bookmark.resource_version).await?;
                 }
                 Ok(WatchEvent::Bookmark(_)) => {
-                    return Ok(Ended::NotStreamed { reason: "a plain watch".to_owned() });
+                    return Ok(WatchEnd::StreamingUnsupported {
+                        reason: "a plain watch".to_owned(),
+                    });
                 }
                 Ok(WatchEvent::Error(status)) if is_outdated(0, &status) => {
-                    return Ok(Ended::Outdated { reason: status.message });
+                    return Ok(WatchEnd::Expired { reason: status.message });
                 }
                 Ok(WatchEvent::Error(status)) => {
                     return Ok(stream.failed(FailureKind::ServerError, &status.message));
@@ -111,7 +119,7 @@ impl Feed {
                     // even as unreadable: only a new picture can say what is there.
                     let is_hidden = malformed.identity.name.is_empty();
                     if !is_picture && (is_hidden || is_deletion(stream.encoding, &frame)) {
-                        return Ok(Ended::Outdated { reason: malformed.to_string() });
+                        return Ok(WatchEnd::Expired { reason: malformed.to_string() });
                     }
                 }
             }
@@ -119,15 +127,15 @@ impl Feed {
     }
 }
 
-impl Feed {
+impl Watcher {
     /// What a frame passes that only repeats the answer to a write.
     async fn echo<T: Watched>(&self, encoding: Encoding, frame: &Bytes) -> Option<Bookmark> {
         let resource = T::WRITTEN?;
-        let (key, resource_version) = peek(encoding, frame)?;
+        let (key, resource_version) = peek_key_and_version(encoding, frame)?;
         let known = &self.client.known;
         // Often an echo is a little faster than its answer.
         known.settled(resource, &key).await;
-        let is_known = known.take(resource, Version::of(&resource_version));
+        let is_known = known.take(resource, ResourceVersion::of(&resource_version));
         is_known.then_some(Bookmark { resource_version, ends_initial_events: false })
     }
 }
@@ -148,35 +156,40 @@ fn is_deletion(encoding: Encoding, frame: &Bytes) -> bool {
 
 struct Stream {
     client: Client,
-    ask: Ask,
+    ask: ApiRequest,
     body: Incoming,
     encoding: Encoding,
     frames: Frames,
-    quiet: Quiet,
+    quiet: IdleTimer,
     opened: Instant,
 }
 
 impl Stream {
-    fn new(client: Client, ask: Ask, response: Response<Incoming>, encoding: Encoding) -> Self {
-        let (frames, quiet) = (Frames::new(encoding), Quiet::begin());
+    fn new(
+        client: Client,
+        ask: ApiRequest,
+        response: Response<Incoming>,
+        encoding: Encoding,
+    ) -> Self {
+        let (frames, quiet) = (Frames::new(encoding), IdleTimer::begin());
         let body = response.into_body();
         Self { client, ask, body, encoding, frames, quiet, opened: Instant::now() }
     }
 
-    async fn next(&mut self, silence_max: Duration) -> Result<Bytes, Cut> {
+    async fn next(&mut self, silence_max: Duration) -> Result<Bytes, StreamEnd> {
         loop {
             let frame = self.frames.next_frame();
-            if let Some(frame) = frame.map_err(|error| Cut::Broken(error.to_string()))? {
+            if let Some(frame) = frame.map_err(|error| StreamEnd::Broken(error.to_string()))? {
                 return Ok(frame);
             }
             let piece = tokio::select! {
                 biased;
                 piece = self.body.frame() => piece,
-                () = self.quiet.lasts(silence_max) => return Err(Cut::Silent(silence_max)),
+                () = self.quiet.lasts(silence_max) => return Err(StreamEnd::Silent(silence_max)),
             };
             let piece = match piece {
-                None => return Err(Cut::Closed),
-                Some(Err(error)) => return Err(Cut::Broken(chain(&error))),
+                None => return Err(StreamEnd::Closed),
+                Some(Err(error)) => return Err(StreamEnd::Broken(chain(&error))),
                 Some(Ok(piece)) => piece,
             };
             self.quiet.begin_again();
@@ -187,19 +200,19 @@ impl Stream {
         }
     }
 
-    fn ended(&self, cut: Cut) -> Ended {
+    fn ended(&self, cut: StreamEnd) -> WatchEnd {
         let lived = self.opened.elapsed();
         match cut {
-            Cut::Closed => Ended::Over { lived, reason: "closed".to_owned() },
-            Cut::Broken(reason) => Ended::Over { lived, reason },
-            Cut::Silent(time) => {
-                Ended::Silent { reason: format!("not a byte for {} seconds", time.as_secs()) }
+            StreamEnd::Closed => WatchEnd::Closed { lived, reason: "closed".to_owned() },
+            StreamEnd::Broken(reason) => WatchEnd::Closed { lived, reason },
+            StreamEnd::Silent(time) => {
+                WatchEnd::Idle { reason: format!("not a byte for {} seconds", time.as_secs()) }
             }
         }
     }
 
-    fn failed(&self, kind: FailureKind, reason: &str) -> Ended {
+    fn failed(&self, kind: FailureKind, reason: &str) -> WatchEnd {
         let message = format!("{}: {reason}", self.ask.words()).into();
-        Ended::Failed { failure: Failure { kind, message }, after: Duration::ZERO }
+        WatchEnd::Failed { failure: Failure { kind, message }, after: Duration::ZERO }
     }
 }

@@ -1,79 +1,80 @@
 //! What differs between the five kinds.
 
 use endpointd_model::{
-    Change, EndpointSlice, Endpoints, Kind, Node, Pod, Resource, Service, Sight, Text,
+    EndpointSlice, Endpoints, Node, ObjectEvent, Pod, PublishedResource, ResourceEvent, Service,
+    SharedStr, WatchedResource,
 };
 use endpointd_wire::Decoded;
 
 pub(super) trait Watched: Decoded + Send + Sync + 'static {
-    const WATCHED: Kind;
+    const WATCHED: WatchedResource;
     /// If it is something we write.
-    const WRITTEN: Option<Resource> = None;
+    const WRITTEN: Option<PublishedResource> = None;
 
-    fn change(sight: Sight<Self>) -> Change;
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent;
 
     /// Where a watch can go on after this object.
-    fn version(&self) -> &Text;
+    fn version(&self) -> &SharedStr;
 }
 
 impl Watched for Service {
-    const WATCHED: Kind = Kind::Services;
+    const WATCHED: WatchedResource = WatchedResource::Services;
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Service(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Service(sight)
     }
 
-    fn version(&self) -> &Text {
+    fn version(&self) -> &SharedStr {
         &self.resource_version
     }
 }
 
 impl Watched for Pod {
-    const WATCHED: Kind = Kind::Pods;
+    const WATCHED: WatchedResource = WatchedResource::Pods;
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Pod(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Pod(sight)
     }
 
-    fn version(&self) -> &Text {
+    fn version(&self) -> &SharedStr {
         &self.resource_version
     }
 }
 
 impl Watched for Node {
-    const WATCHED: Kind = Kind::Nodes;
+    const WATCHED: WatchedResource = WatchedResource::Nodes;
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Node(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Node(sight)
     }
 
-    fn version(&self) -> &Text {
+    fn version(&self) -> &SharedStr {
         &self.resource_version
     }
 }
 
 impl Watched for Endpoints {
-    const WATCHED: Kind = Kind::Endpoints;
-    const WRITTEN: Option<Resource> = Some(Resource::Endpoints);
+    const WATCHED: WatchedResource = WatchedResource::Endpoints;
+    const WRITTEN: Option<PublishedResource> = Some(PublishedResource::Endpoints);
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Endpoints(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Endpoints(sight)
     }
 
-    fn version(&self) -> &Text {
+    fn version(&self) -> &SharedStr {
         &self.meta.resource_version
     }
 }
 
 impl Watched for EndpointSlice {
-    const WATCHED: Kind = Kind::Slices;
-    const WRITTEN: Option<Resource> = Some(Resource::Slices);
+    const WATCHED: WatchedResource = WatchedResource::Slices;
+    const WRITTEN: Option<PublishedResource> = Some(PublishedResource::Slices);
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Slice(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Slice(sight)
     }
 
-    fn version(&self) -> &Text {
+    fn version(&self) -> &SharedStr {
         &self.meta.resource_version
     }
 }

@@ -1,22 +1,22 @@
-//! Which Event a notice becomes: a new one, another count on an old one, one of many combined, or
+//! Which Event a record becomes: a new one, another count on an old one, one of many combined, or
 //! none. Upstream: `EventCorrelator` in client-go's tools/record/events_cache.go.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use endpointd_model::{Controller, Key, NoticeReason, Regarding, Timestamp, Uid};
+use endpointd_model::{Controller, EventReason, InvolvedKind, Key, Timestamp, Uid};
 
-use super::Remark;
+use super::EventRequest;
 use super::event::Event;
-use super::recent::Recent;
-use crate::budget::Bucket;
-use crate::moment::Moment;
+use super::recent::LruMap;
+use crate::budget::TokenBucket;
+use crate::moment::Now;
 
 /// Of each memory; upstream: `maxLruCacheEntries`.
 const ENTRIES_MAX: usize = 4096;
 /// So many different messages of one kind are told one by one; upstream: `defaultAggregateMaxEvents`.
 const SIMILAR_MAX: usize = 10;
-/// Similar ones further apart are not combined.
+/// AggregateState ones further apart are not combined.
 const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
 /// Of one source about one object: so many at once, then one in five minutes.
 const SPAM_BURST: u32 = 25;
@@ -24,33 +24,33 @@ const SPAM_PER_SEC: f32 = 1.0 / 300.0;
 const COMBINED: &str = "(combined from similar events): ";
 
 pub(super) struct Correlator {
-    similar: Recent<Theme, Similar>,
-    told: Recent<(Theme, String), Told>,
-    spam: Recent<Subject, Bucket>,
+    similar: LruMap<AggregateKey, AggregateState>,
+    told: LruMap<(AggregateKey, String), RecordedEvent>,
+    spam: LruMap<EventSubject, TokenBucket>,
 }
 
 /// One source about one object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Subject {
+struct EventSubject {
     controller: Controller,
-    regarding: Regarding,
+    involved_kind: InvolvedKind,
     key: Key,
     uid: Uid,
 }
 
 /// What is similar; the reason decides the type as well.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Theme {
-    subject: Subject,
-    reason: NoticeReason,
+struct AggregateKey {
+    subject: EventSubject,
+    reason: EventReason,
 }
 
-struct Similar {
+struct AggregateState {
     messages: BTreeSet<String>,
     last: Instant,
 }
 
-struct Told {
+struct RecordedEvent {
     name: String,
     first: Timestamp,
     count: u32,
@@ -59,32 +59,32 @@ struct Told {
 impl Default for Correlator {
     fn default() -> Self {
         Self {
-            similar: Recent::new(ENTRIES_MAX),
-            told: Recent::new(ENTRIES_MAX),
-            spam: Recent::new(ENTRIES_MAX),
+            similar: LruMap::new(ENTRIES_MAX),
+            told: LruMap::new(ENTRIES_MAX),
+            spam: LruMap::new(ENTRIES_MAX),
         }
     }
 }
 
 impl Correlator {
     /// `None`: this object has had more than its share.
-    pub(super) fn correlate(&mut self, remark: Remark, now: Moment) -> Option<Event> {
-        let Remark { controller, key, uid, notice } = &remark;
-        let subject = Subject {
+    pub(super) fn correlate(&mut self, remark: EventRequest, now: Now) -> Option<Event> {
+        let EventRequest { controller, key, uid, record } = &remark;
+        let subject = EventSubject {
             controller: *controller,
-            regarding: notice.regarding,
+            involved_kind: record.involved_kind,
             key: key.clone(),
             uid: uid.clone(),
         };
-        let theme = Theme { subject: subject.clone(), reason: notice.reason };
-        let is_combined = self.combines(&theme, &notice.message, now.instant);
+        let theme = AggregateKey { subject: subject.clone(), reason: record.reason };
+        let is_combined = self.combines(&theme, &record.message, now.instant);
         // All combined ones are one Event, whatever they say: its message is the latest.
         let (told_as, message) = if is_combined {
-            (String::new(), format!("{COMBINED}{}", notice.message))
+            (String::new(), format!("{COMBINED}{}", record.message))
         } else {
-            (notice.message.clone(), notice.message.clone())
+            (record.message.clone(), record.message.clone())
         };
-        let told = self.told.entry((theme, told_as), || Told {
+        let told = self.told.entry((theme, told_as), || RecordedEvent {
             name: event_name(&key.name, now.wall),
             first: now.wall,
             count: 0,
@@ -99,12 +99,12 @@ impl Correlator {
             message,
             remark,
         };
-        let full = || Bucket::full(SPAM_PER_SEC, SPAM_BURST, now.instant);
+        let full = || TokenBucket::full(SPAM_PER_SEC, SPAM_BURST, now.instant);
         self.spam.entry(subject, full).try_take(now.instant).then_some(event)
     }
 
-    fn combines(&mut self, theme: &Theme, message: &str, now: Instant) -> bool {
-        let fresh = || Similar { messages: BTreeSet::new(), last: now };
+    fn combines(&mut self, theme: &AggregateKey, message: &str, now: Instant) -> bool {
+        let fresh = || AggregateState { messages: BTreeSet::new(), last: now };
         let similar = self.similar.entry(theme.clone(), fresh);
         if now.saturating_duration_since(similar.last) > SIMILAR_WITHIN {
             *similar = fresh();

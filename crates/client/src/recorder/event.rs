@@ -1,14 +1,14 @@
 //! One core/v1 Event and how it is written.
 
-use endpointd_model::{Key, Notice, Timestamp};
+use endpointd_model::{EventRecord, Key, Timestamp};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::Remark;
+use super::EventRequest;
 use crate::answer::failure;
-use crate::ask::{Accept, Ask, Body, object_path, objects_path};
+use crate::ask::{Accept, ApiRequest, Body, object_path, objects_path};
 use crate::client::Client;
-use crate::transport::Silence;
+use crate::transport::TransportError;
 
 const RESOURCE: &str = "events";
 
@@ -21,7 +21,7 @@ pub(super) struct Event {
     pub(super) first: Timestamp,
     pub(super) last: Timestamp,
     pub(super) message: String,
-    pub(super) remark: Remark,
+    pub(super) remark: EventRequest,
 }
 
 pub(super) enum Written {
@@ -44,46 +44,46 @@ impl Event {
                 429 | 500..=599 => Written::Unanswered(answer.message()),
                 _ => Written::Refused(failure(&self.ask(), &answer).message.to_string()),
             },
-            Err(Silence { failure, .. }) => Written::Unanswered(failure.message.to_string()),
+            Err(TransportError { failure, .. }) => Written::Unanswered(failure.message.to_string()),
         }
     }
 
-    fn ask(&self) -> Ask {
+    fn ask(&self) -> ApiRequest {
         let key = Key::new(self.remark.key.namespace.clone(), &*self.name);
         let name = key.to_string();
         let (ask, path, content_type, body) = if self.is_new {
-            let ask = Ask::new(Method::POST, "create", RESOURCE);
+            let ask = ApiRequest::new(Method::POST, "create", RESOURCE);
             (ask, objects_path(RESOURCE, &key.namespace), "application/json", self.body())
         } else {
-            let ask = Ask::new(Method::PATCH, "patch", RESOURCE);
+            let ask = ApiRequest::new(Method::PATCH, "patch", RESOURCE);
             (ask, object_path(RESOURCE, &key), "application/merge-patch+json", self.patch())
         };
         let body = Body { content_type, bytes: body.to_string().into() };
-        Ask { name, path, body: Some(body), accept: Accept::Json, ..ask }
+        ApiRequest { name, path, body: Some(body), accept: Accept::Json, ..ask }
     }
 
     fn body(&self) -> Value {
-        let Remark { controller, key, uid, notice } = &self.remark;
-        let Notice { reason, message: _, regarding } = notice;
+        let EventRequest { controller, key, uid, record } = &self.remark;
+        let EventRecord { reason, message: _, involved_kind } = record;
         json!({
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": self.name, "namespace": &*key.namespace},
             "involvedObject": {
                 "apiVersion": "v1",
-                "kind": regarding.as_str(),
+                "kind": involved_kind.as_str(),
                 "namespace": &*key.namespace,
                 "name": &*key.name,
                 "uid": uid.to_string(),
             },
-            "type": notice.notice_type().as_str(),
+            "type": record.event_type().as_str(),
             "reason": reason.as_str(),
             "message": self.message,
             "count": self.count,
             "firstTimestamp": seconds(self.first),
             "lastTimestamp": seconds(self.last),
-            "source": {"component": controller.notice_source()},
-            "reportingComponent": controller.notice_source(),
+            "source": {"component": controller.event_source()},
+            "reportingComponent": controller.event_source(),
             "reportingInstance": "",
         })
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
-pub(super) struct Recent<K, V> {
+pub(super) struct LruMap<K, V> {
     n_max: usize,
     n_uses: u64,
     entries: BTreeMap<K, (u64, V)>,
     keys_by_use: BTreeMap<u64, K>,
 }
 
-impl<K: Ord + Clone, V> Recent<K, V> {
+impl<K: Ord + Clone, V> LruMap<K, V> {
     pub(super) fn new(n_max: usize) -> Self {
         Self { n_max, n_uses: 0, entries: BTreeMap::new(), keys_by_use: BTreeMap::new() }
     }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn what_was_not_used_for_longest_goes_first() {
-        let mut recent = Recent::new(2);
+        let mut recent = LruMap::new(2);
         *recent.entry("a", || 0) += 1;
         *recent.entry("b", || 0) += 1;
         *recent.entry("a", || 0) += 1;
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn it_never_grows_beyond_its_limit() {
-        let mut recent = Recent::new(8);
+        let mut recent = LruMap::new(8);
         for n in 0..1000 {
             recent.entry(n % 100, || ());
         }

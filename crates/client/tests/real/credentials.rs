@@ -3,7 +3,7 @@
 use std::fs;
 
 use endpointd_control_plane::Cluster;
-use endpointd_model::{FailureKind, Found, Lookup};
+use endpointd_model::{FailureKind, LiveRead, LiveReadResult};
 
 use crate::connect;
 
@@ -22,7 +22,7 @@ async fn a_token_that_was_replaced_is_read_again_when_the_old_one_is_refused() {
     let client = connect(kubeconfig).await;
     fs::write(&token_file, token).unwrap();
     // `kube` keeps what it has read for a minute; a refusal does not wait for that.
-    assert_eq!(client.look(&Lookup::Node("nobody".into())).await, Found::Absent);
+    assert_eq!(client.look(&LiveRead::Node("nobody".into())).await, LiveReadResult::Absent);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,8 +34,8 @@ async fn credentials_that_stay_wrong_are_unauthorized() {
     fs::write(&kubeconfig, text.replace("token: ", "token: wrong")).unwrap();
     let client = connect(kubeconfig).await;
     for _ in 0..2 {
-        let found = client.look(&Lookup::Node("a".into())).await;
-        let Found::Failed(failure) = found else { panic!("{found:?}") };
+        let found = client.look(&LiveRead::Node("a".into())).await;
+        let LiveReadResult::Failed(failure) = found else { panic!("{found:?}") };
         assert_eq!(failure.kind, FailureKind::Unauthorized);
     }
     let n_requests: u64 = client.stats().snapshot().values().map(|count| count.n_requests).sum();

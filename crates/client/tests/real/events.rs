@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use endpointd_client::recorder::Recorder;
 use endpointd_control_plane::Cluster;
-use endpointd_model::{Controller, Key, Notice, NoticeReason, Regarding, Uid};
+use endpointd_model::{Controller, EventReason, EventRecord, InvolvedKind, Key, Uid};
 
 use crate::connect;
 
@@ -13,14 +13,14 @@ async fn a_notice_becomes_an_event_and_its_repetition_a_count() {
     let Some(cluster) = Cluster::shared() else { return };
     let namespace = cluster.namespace("events").unwrap();
     let recorder = Recorder::start(connect(cluster.kubeconfig()).await);
-    let notice = Notice {
-        reason: NoticeReason::FailedToUpdateEndpointSlices,
+    let record = EventRecord {
+        reason: EventReason::FailedToUpdateEndpointSlices,
         message: "Error updating".to_owned(),
-        regarding: Regarding::Service,
+        involved_kind: InvolvedKind::Service,
     };
     for _ in 0..3 {
         let key = Key::new(&*namespace, "web");
-        recorder.record(Controller::Slices, key, Uid::from("some-uid"), notice.clone());
+        recorder.record(Controller::Slices, key, Uid::from("some-uid"), record.clone());
     }
     let started = Instant::now();
     while recorder.n_written() + recorder.n_failed() < 3 {
@@ -50,12 +50,12 @@ async fn a_notice_becomes_an_event_and_its_repetition_a_count() {
 async fn a_namespace_that_is_gone_fails_an_event_and_nothing_else() {
     let Some(cluster) = Cluster::shared() else { return };
     let recorder = Recorder::start(connect(cluster.kubeconfig()).await);
-    let notice = Notice {
-        reason: NoticeReason::InvalidIPAddress,
+    let record = EventRecord {
+        reason: EventReason::InvalidIPAddress,
         message: "x".to_owned(),
-        regarding: Regarding::Endpoints,
+        involved_kind: InvolvedKind::Endpoints,
     };
-    recorder.record(Controller::Mirror, Key::new("nowhere", "web"), Uid::default(), notice);
+    recorder.record(Controller::Mirror, Key::new("nowhere", "web"), Uid::default(), record);
     let started = Instant::now();
     while recorder.n_failed() == 0 {
         assert!(started.elapsed() < Duration::from_secs(30));

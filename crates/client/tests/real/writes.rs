@@ -3,8 +3,9 @@
 use endpointd_client::Client;
 use endpointd_control_plane::Cluster;
 use endpointd_model::{
-    AddressType, Change, EndpointSlice, Endpoints, FailureKind, Found, Key, Kind, Lookup, Meta,
-    News, Object, Outcome, Resource, Target, Uid, Version, Write,
+    AddressType, DeleteTarget, EndpointSlice, Endpoints, FailureKind, Key, LiveRead,
+    LiveReadResult, Meta, Object, PublishedResource, ResourceEvent, ResourceVersion, Uid,
+    WatchSignal, WatchedResource, Write, WriteResult,
 };
 use serde_json::json;
 
@@ -39,13 +40,13 @@ fn with_label(mut object: Object, value: &str) -> Object {
 
 async fn stored(client: &Client, write: &Write) -> Object {
     match client.send(write).await {
-        Outcome::Stored(object) => *object,
+        WriteResult::Stored(object) => *object,
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn assert_word(outcome: &Outcome, word: &str) {
+fn assert_word(outcome: &WriteResult, word: &str) {
     assert_eq!(outcome.as_str(), word, "{outcome:?}");
 }
 
@@ -55,17 +56,17 @@ async fn what_is_known_from_an_answer_is_only_passed() {
     let Some(cluster) = Cluster::shared() else { return };
     let client = connect(cluster.kubeconfig()).await;
     let namespace = cluster.namespace("known").unwrap();
-    let mut listener = Listener::start(&client, Kind::Slices);
+    let mut listener = Listener::start(&client, WatchedResource::Slices);
     listener.picture().await;
     let mut object = stored(&client, &Write::Create(slice(&namespace, "web"))).await;
     for round in 0..50 {
         object = stored(&client, &Write::Update(with_label(object, &round.to_string()))).await;
-        let version = Version::of(&object.meta().resource_version);
-        client.note_known(Resource::Slices, version);
+        let version = ResourceVersion::of(&object.meta().resource_version);
+        client.write_applied(PublishedResource::Slices, version);
         if is_passed(&mut listener, version).await {
             // What was not noted is told.
             object = stored(&client, &Write::Update(with_label(object, "unnoted"))).await;
-            let version = Version::of(&object.meta().resource_version);
+            let version = ResourceVersion::of(&object.meta().resource_version);
             assert!(!is_passed(&mut listener, version).await);
             return;
         }
@@ -74,13 +75,13 @@ async fn what_is_known_from_an_answer_is_only_passed() {
 }
 
 /// Whether the listener hears of this version as passed, not as an object.
-async fn is_passed(listener: &mut Listener, version: Version) -> bool {
+async fn is_passed(listener: &mut Listener, version: ResourceVersion) -> bool {
     loop {
         match listener.next().await {
-            News::Passed(passed) if passed == version => return true,
-            News::Seen(change) => {
-                let Change::Slice(sight) = *change else { continue };
-                if Version::of(&sight.object().meta.resource_version) == version {
+            WatchSignal::Bookmark(passed) if passed == version => return true,
+            WatchSignal::Event(change) => {
+                let ResourceEvent::Slice(sight) = *change else { continue };
+                if ResourceVersion::of(&sight.object().meta.resource_version) == version {
                     return false;
                 }
             }
@@ -92,10 +93,10 @@ async fn is_passed(listener: &mut Listener, version: Version) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_object_lives_through_all_writes() {
     let Some(cluster) = Cluster::shared() else { return };
-    for only_json in [false, true] {
+    for disable_protobuf in [false, true] {
         let client = connect(cluster.kubeconfig()).await;
-        if only_json {
-            client.only_json();
+        if disable_protobuf {
+            client.disable_protobuf();
         }
         let namespace = cluster.namespace("writes").unwrap();
         for object in [slice(&namespace, "web"), endpoints(&namespace, "web")] {
@@ -109,8 +110,8 @@ async fn an_object_lives_through_all_writes() {
 
 async fn live_through_all_writes(client: &Client, object: Object) {
     let resource = object.resource();
-    let lookup = Lookup::Object(resource, object.meta().key());
-    assert_eq!(client.look(&lookup).await, Found::Absent);
+    let read = LiveRead::Object(resource, object.meta().key());
+    assert_eq!(client.look(&read).await, LiveReadResult::Absent);
 
     let first = stored(client, &Write::Create(object.clone())).await;
     assert!(!first.meta().uid.is_empty() && !first.meta().resource_version.is_empty());
@@ -118,20 +119,20 @@ async fn live_through_all_writes(client: &Client, object: Object) {
 
     let second = stored(client, &Write::Update(with_label(first.clone(), "two"))).await;
     assert_ne!(first.meta().resource_version, second.meta().resource_version);
-    assert_eq!(client.look(&lookup).await, Found::Object(Box::new(second.clone())));
+    assert_eq!(client.look(&read).await, LiveReadResult::Object(Box::new(second.clone())));
     // Decided on a state that is no more.
     assert_word(&client.send(&Write::Update(with_label(first.clone(), "three"))).await, "behind");
-    let stale = Target::of(resource, first.meta());
+    let stale = DeleteTarget::of(resource, first.meta());
     assert_word(&client.send(&Write::Delete(stale)).await, "behind");
-    let mut impostor = Target::of(resource, second.meta());
+    let mut impostor = DeleteTarget::of(resource, second.meta());
     impostor.uid = Uid::from("00000000-0000-0000-0000-000000000000");
     assert_word(&client.send(&Write::Delete(impostor)).await, "behind");
 
-    let target = Target::of(resource, second.meta());
-    assert_eq!(client.send(&Write::Delete(target.clone())).await, Outcome::Deleted);
-    assert_eq!(client.send(&Write::Delete(target)).await, Outcome::Deleted, "already gone");
+    let target = DeleteTarget::of(resource, second.meta());
+    assert_eq!(client.send(&Write::Delete(target.clone())).await, WriteResult::Deleted);
+    assert_eq!(client.send(&Write::Delete(target)).await, WriteResult::Deleted, "already gone");
     assert_word(&client.send(&Write::Update(second)).await, "behind");
-    assert_eq!(client.look(&lookup).await, Found::Absent);
+    assert_eq!(client.look(&read).await, LiveReadResult::Absent);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +145,7 @@ async fn a_finalizer_holds_up_a_delete() {
         slice.meta.finalizers = vec!["example.com/hold".into()];
     }
     let object = stored(&client, &Write::Create(object)).await;
-    let target = Target::of(Resource::Slices, object.meta());
+    let target = DeleteTarget::of(PublishedResource::Slices, object.meta());
     let kept = stored(&client, &Write::Delete(target)).await;
     assert!(kept.meta().is_deleting());
 }
@@ -166,8 +167,8 @@ async fn a_namespace_that_is_gone_or_going_makes_a_create_pointless() {
     }
     // What is there can still be changed and removed.
     let before = stored(&client, &Write::Update(with_label(before, "two"))).await;
-    let target = Target::of(Resource::Slices, before.meta());
-    assert_eq!(client.send(&Write::Delete(target)).await, Outcome::Deleted);
+    let target = DeleteTarget::of(PublishedResource::Slices, before.meta());
+    assert_eq!(client.send(&Write::Delete(target)).await, WriteResult::Deleted);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,16 +177,20 @@ async fn who_may_not_write_or_watch_is_told_what_is_missing() {
     let namespace = cluster.namespace("forbidden").unwrap();
     let client = connect(cluster.service_account(&namespace, "nobody").unwrap()).await;
     let outcome = client.send(&Write::Create(slice(&namespace, "web"))).await;
-    let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    let WriteResult::Failed(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.kind, FailureKind::Forbidden);
     let begin = format!("create endpointslices {namespace}/web: ");
     assert!(failure.message.starts_with(&begin), "{failure}");
     assert!(failure.message.contains("cannot create resource"), "{failure}");
-    let found = client.look(&Lookup::Service(Key::new("default", "kubernetes"))).await;
-    assert!(matches!(found, Found::Failed(failure) if failure.kind == FailureKind::Forbidden));
+    let found = client.look(&LiveRead::Service(Key::new("default", "kubernetes"))).await;
+    assert!(
+        matches!(found, LiveReadResult::Failed(failure) if failure.kind == FailureKind::Forbidden)
+    );
 
-    let mut listener = Listener::start(&client, Kind::Slices);
-    let News::Lost(reason) = listener.next().await else { panic!("it may not watch") };
+    let mut listener = Listener::start(&client, WatchedResource::Slices);
+    let WatchSignal::Disconnected(reason) = listener.next().await else {
+        panic!("it may not watch")
+    };
     assert!(reason.contains("cannot watch resource \"endpointslices\""), "{reason}");
     let role = json!({
         "metadata": {"name": namespace},
@@ -223,7 +228,7 @@ async fn many_writes_at_once_and_a_list_of_several_pages() {
     let client = connect(cluster.kubeconfig()).await;
     let namespace = cluster.namespace("many").unwrap();
     let _watches: Vec<Listener> =
-        Kind::ALL.into_iter().map(|kind| Listener::start(&client, kind)).collect();
+        WatchedResource::ALL.into_iter().map(|kind| Listener::start(&client, kind)).collect();
     let mut tasks = tokio::task::JoinSet::new();
     for n_task in 0..16 {
         let (client, namespace) = (client.clone(), namespace.clone());
@@ -237,8 +242,8 @@ async fn many_writes_at_once_and_a_list_of_several_pages() {
     while let Some(done) = tasks.join_next().await {
         done.unwrap();
     }
-    client.only_pages();
-    let mut listener = Listener::start(&client, Kind::Endpoints);
+    client.disable_streaming_lists();
+    let mut listener = Listener::start(&client, WatchedResource::Endpoints);
     let (names, _) = listener.picture().await;
     let n_ours = names.iter().filter(|name| name.starts_with(&namespace)).count();
     assert_eq!(n_ours, N_OBJECTS);

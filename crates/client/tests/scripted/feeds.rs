@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::{Change, Kind, News, Sight};
+use endpointd_model::{ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -11,11 +11,11 @@ use crate::server::{
     watch, whole,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const ECHO_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A feed of Services, and what it tells, one line a piece of news.
 struct Listener {
-    receiver: mpsc::Receiver<(Kind, News)>,
+    receiver: mpsc::Receiver<(WatchedResource, WatchSignal)>,
     server: Server,
 }
 
@@ -23,16 +23,16 @@ impl Listener {
     async fn start(script: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
         let server = Server::start(script).await;
         let (sender, receiver) = mpsc::channel(1);
-        tokio::spawn(server.client().await.feed(Kind::Services, sender));
+        tokio::spawn(server.client().await.feed(WatchedResource::Services, sender));
         Self { receiver, server }
     }
 
     async fn next(&mut self) -> String {
-        let (kind, news) = tokio::time::timeout(PATIENCE, self.receiver.recv())
+        let (kind, news) = tokio::time::timeout(ECHO_WAIT_MAX, self.receiver.recv())
             .await
             .unwrap_or_else(|_| panic!("no more news; asked: {:#?}", self.server.requests()))
             .expect("a feed never ends by itself");
-        assert_eq!(kind, Kind::Services);
+        assert_eq!(kind, WatchedResource::Services);
         words(&news)
     }
 
@@ -47,23 +47,23 @@ impl Listener {
     }
 }
 
-fn words(news: &News) -> String {
+fn words(news: &WatchSignal) -> String {
     match news {
-        News::Listing => "listing".to_owned(),
-        News::Seen(change) => match &**change {
-            Change::Service(Sight::Present(one)) => {
+        WatchSignal::InitStarted => "listing".to_owned(),
+        WatchSignal::Event(change) => match &**change {
+            ResourceEvent::Service(ObjectEvent::Applied(one)) => {
                 format!("seen {}@{}", one.name, one.resource_version)
             }
-            Change::Service(Sight::Gone(one)) => {
+            ResourceEvent::Service(ObjectEvent::Deleted(one)) => {
                 format!("gone {}@{}", one.name, one.resource_version)
             }
             other => panic!("{other:?}"),
         },
-        News::Unreadable { key, .. } => format!("unreadable {key}"),
-        News::Listed(version) => format!("listed {version}"),
-        News::Passed(version) => format!("passed {version}"),
-        News::Lost(reason) => format!("lost: {reason}"),
-        News::Resumed => "resumed".to_owned(),
+        WatchSignal::DecodeError { key, .. } => format!("unreadable {key}"),
+        WatchSignal::InitDone(version) => format!("listed {version}"),
+        WatchSignal::Bookmark(version) => format!("passed {version}"),
+        WatchSignal::Disconnected(reason) => format!("lost: {reason}"),
+        WatchSignal::Reconnected => "resumed".to_owned(),
     }
 }
 
@@ -104,7 +104,7 @@ async fn a_watch_cut_within_an_object_tells_it_again_and_whole() {
     let mut listener = Listener::start(|number, _| {
         let whole_line = line("MODIFIED", &service("web", 7));
         match number {
-            0 => picture(vec![whole_line[..40].to_owned()], End::Cut),
+            0 => picture(vec![whole_line[..40].to_owned()], End::StreamEnd),
             _ => holds(vec![whole_line[..40].to_owned(), whole_line[40..].to_owned()]),
         }
     })
@@ -116,7 +116,7 @@ async fn a_watch_cut_within_an_object_tells_it_again_and_whole() {
 #[tokio::test]
 async fn a_picture_that_is_cut_begins_anew() {
     let mut listener = Listener::start(|number, _| match number {
-        0 => watch(vec![line("ADDED", &service("web", 3))], End::Cut),
+        0 => watch(vec![line("ADDED", &service("web", 3))], End::StreamEnd),
         _ => picture(vec![], End::Hold),
     })
     .await;
@@ -302,10 +302,10 @@ async fn a_watch_that_ends_as_soon_as_it_begins_is_an_outage() {
 async fn a_feed_ends_with_its_receiver() {
     let server = Server::start(|_, _| picture(vec![], End::Hold)).await;
     let (sender, mut receiver) = mpsc::channel(100);
-    let feed = tokio::spawn(server.client().await.feed(Kind::Services, sender));
-    while !matches!(receiver.recv().await, Some((_, News::Listed(_)))) {}
+    let feed = tokio::spawn(server.client().await.feed(WatchedResource::Services, sender));
+    while !matches!(receiver.recv().await, Some((_, WatchSignal::InitDone(_)))) {}
     drop(receiver);
-    tokio::time::timeout(PATIENCE, feed).await.expect("it ends").expect("without a panic");
+    tokio::time::timeout(ECHO_WAIT_MAX, feed).await.expect("it ends").expect("without a panic");
 }
 
 #[tokio::test]
@@ -322,7 +322,7 @@ async fn a_server_that_is_not_there_yet_is_waited_for() {
     };
     let client = endpointd_client::Client::connect(options).await.unwrap();
     let (sender, mut receiver) = mpsc::channel(100);
-    tokio::spawn(client.feed(Kind::Services, sender));
+    tokio::spawn(client.feed(WatchedResource::Services, sender));
     let (_, news) = receiver.recv().await.unwrap();
     assert!(words(&news).contains("refused"), "{}", words(&news));
 }

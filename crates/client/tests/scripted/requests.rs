@@ -2,7 +2,8 @@
 
 use endpointd_client::{Client, ConnectOptions};
 use endpointd_model::{
-    Endpoints, FailureKind, Found, Key, Lookup, Meta, Object, Outcome, Resource, Target, Uid, Write,
+    DeleteTarget, Endpoints, FailureKind, Key, LiveRead, LiveReadResult, Meta, Object,
+    PublishedResource, Uid, Write, WriteResult,
 };
 use endpointd_wire::{Encoding, encode, to_json_value};
 
@@ -29,7 +30,7 @@ async fn a_write_that_the_server_hung_up_on_may_have_happened_and_is_not_sent_ag
     let client = server.client().await;
     for write in [Write::Create(endpoints()), Write::Update(endpoints())] {
         let outcome = client.send(&write).await;
-        let Outcome::Unknown(failure) = outcome else { panic!("{outcome:?}") };
+        let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
         assert_eq!(failure.kind, FailureKind::Unreachable);
     }
     assert_eq!(server.requests().len(), 2, "one request a write");
@@ -38,9 +39,10 @@ async fn a_write_that_the_server_hung_up_on_may_have_happened_and_is_not_sent_ag
 #[tokio::test]
 async fn an_answer_that_breaks_off_may_have_happened() {
     let body = String::from_utf8(encode(Encoding::Json, &endpoints())).unwrap();
-    let server = Server::start(move |_, _| watch(vec![body[..20].to_owned()], End::Cut)).await;
+    let server =
+        Server::start(move |_, _| watch(vec![body[..20].to_owned()], End::StreamEnd)).await;
     let outcome = server.client().await.send(&Write::Create(endpoints())).await;
-    let Outcome::Unknown(failure) = outcome else { panic!("{outcome:?}") };
+    let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
     assert!(failure.message.contains("broke off"), "{failure}");
 }
@@ -58,11 +60,12 @@ async fn a_server_that_is_not_there_has_not_done_it() {
     };
     let client = Client::connect(options).await.unwrap();
     let outcome = client.send(&Write::Create(endpoints())).await;
-    let Outcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    let WriteResult::Failed(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
     assert!(failure.message.starts_with("create endpoints shop/web: "), "{failure}");
-    let found = client.look(&Lookup::Object(Resource::Endpoints, Key::new("shop", "web"))).await;
-    assert!(matches!(found, Found::Failed(_)), "{found:?}");
+    let found =
+        client.look(&LiveRead::Object(PublishedResource::Endpoints, Key::new("shop", "web"))).await;
+    assert!(matches!(found, LiveReadResult::Failed(_)), "{found:?}");
 }
 
 #[tokio::test]
@@ -78,7 +81,7 @@ async fn a_server_without_protobuf_gets_json_from_then_on() {
     let client = server.client().await;
     for _ in 0..2 {
         let outcome = client.send(&Write::Create(endpoints())).await;
-        assert_eq!(outcome, Outcome::Stored(Box::new(endpoints())));
+        assert_eq!(outcome, WriteResult::Stored(Box::new(endpoints())));
     }
     let types: Vec<String> = server.requests().into_iter().map(|one| one.content_type).collect();
     let protobuf = "application/vnd.kubernetes.protobuf";
@@ -91,8 +94,8 @@ async fn a_write_that_takes_too_long_may_have_happened() {
         Server::start(|_, _| crate::server::watch(vec!["{".to_owned()], crate::server::End::Hold))
             .await;
     let client = server.client().await;
-    let target = Target {
-        resource: Resource::Endpoints,
+    let target = DeleteTarget {
+        resource: PublishedResource::Endpoints,
         key: Key::new("shop", "web"),
         uid: Uid::from("u"),
         resource_version: "7".into(),
@@ -104,7 +107,7 @@ async fn a_write_that_takes_too_long_may_have_happened() {
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     tokio::time::pause();
     let outcome = send.await.unwrap();
-    let Outcome::Unknown(failure) = outcome else { panic!("{outcome:?}") };
+    let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
     assert!(failure.message.contains("in time"), "{failure}");
 }
 

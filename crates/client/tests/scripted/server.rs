@@ -30,7 +30,7 @@ pub enum Reply {
 pub enum End {
     Close,
     /// Closes without saying that the body is complete.
-    Cut,
+    StreamEnd,
     /// Says nothing more.
     Hold,
 }
@@ -116,7 +116,7 @@ async fn stream(socket: &mut TcpStream, pieces: Vec<String>, end: End) {
     }
     match end {
         End::Close => drop(socket.write_all(b"0\r\n\r\n").await),
-        End::Cut => {}
+        End::StreamEnd => {}
         End::Hold => {
             // Until the client hangs up.
             let _ = socket.read(&mut [0]).await;

@@ -1,8 +1,8 @@
 //! Everything one plan needs about one key, taken from the cache.
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, Text, names};
+use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr, names};
 use endpointd_plan::{
-    EndpointsSnapshot, Memory, MirrorSnapshot, NodeState, PodOnNode, SliceSnapshot, Topology,
+    CarriedState, EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, SliceSnapshot, Topology,
 };
 
 use super::{Cache, Namespace};
@@ -32,7 +32,7 @@ pub struct MirrorView<'a> {
 
 impl Cache {
     /// `in_the_way` names slices that are not the Service's, but whose names it wanted.
-    pub fn slice_view(&self, key: &Key, in_the_way: &[Text]) -> SliceView<'_> {
+    pub fn slice_view(&self, key: &Key, in_the_way: &[SharedStr]) -> SliceView<'_> {
         let pods = self.pods_of(key, |namespace, id| {
             let node = self.pods[id as usize].node;
             let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
@@ -54,7 +54,7 @@ impl Cache {
         }
     }
 
-    pub fn mirror_view<'a>(&'a self, key: &'a Key, in_the_way: &[Text]) -> MirrorView<'a> {
+    pub fn mirror_view<'a>(&'a self, key: &'a Key, in_the_way: &[SharedStr]) -> MirrorView<'a> {
         MirrorView {
             key,
             service: self.service(key),
@@ -77,7 +77,7 @@ impl Cache {
         record.unpack(&namespace.name, labels, node_name)
     }
 
-    fn slices_near(&self, key: &Key, in_the_way: &[Text]) -> Vec<EndpointSlice> {
+    fn slices_near(&self, key: &Key, in_the_way: &[SharedStr]) -> Vec<EndpointSlice> {
         let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
         let own = namespace.published.slices_of(&key.name);
         let others = in_the_way.iter().filter(|name| !own.contains(name));
@@ -86,21 +86,22 @@ impl Cache {
 }
 
 impl SliceView<'_> {
-    pub fn snapshot<'s>(&'s self, memory: &'s Memory) -> SliceSnapshot<'s> {
+    pub fn snapshot<'s>(&'s self, carried: &'s CarriedState) -> SliceSnapshot<'s> {
         let pods = self.pods.iter().map(|(pod, node)| PodOnNode { pod, node: *node });
         SliceSnapshot {
             service: self.service,
             pods: pods.collect(),
             topology: self.topology,
             slices: self.slices.iter().collect(),
-            memory,
+            carried,
         }
     }
 
     /// Nodes that pods of this Service run on and that we have not seen, sorted.
-    pub fn unknown_nodes(&self) -> Vec<Text> {
+    pub fn unknown_nodes(&self) -> Vec<SharedStr> {
         let unknown = self.pods.iter().filter(|(_, node)| *node == NodeState::Unknown);
-        let mut names: Vec<Text> = unknown.filter_map(|(pod, _)| pod.node_name.clone()).collect();
+        let mut names: Vec<SharedStr> =
+            unknown.filter_map(|(pod, _)| pod.node_name.clone()).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -108,12 +109,12 @@ impl SliceView<'_> {
 }
 
 impl EndpointsView<'_> {
-    pub fn snapshot<'s>(&'s self, memory: &'s Memory) -> EndpointsSnapshot<'s> {
+    pub fn snapshot<'s>(&'s self, carried: &'s CarriedState) -> EndpointsSnapshot<'s> {
         EndpointsSnapshot {
             service: self.service,
             pods: self.pods.iter().collect(),
             endpoints: self.endpoints.as_ref(),
-            memory,
+            carried,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Pods are grouped by their exact label set, of which a Deployment has one. A Service is matched
 //! with label sets, not with pods: once when the Service comes, once when a label set is new.
 
-use endpointd_model::{Labels, Text};
+use endpointd_model::{Labels, SharedStr};
 use hashbrown::HashMap;
 use slab::Slab;
 
@@ -13,8 +13,8 @@ use super::pods::PodId;
 pub struct Matching {
     sets: Slab<LabelSet>,
     set_by_labels: HashMap<Labels, SetId>,
-    sets_by_service: HashMap<Text, Vec<SetId>>,
-    by_pair: HashMap<(Text, Text), Pair>,
+    sets_by_service: HashMap<SharedStr, Vec<SetId>>,
+    by_pair: HashMap<(SharedStr, SharedStr), Pair>,
 }
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ struct LabelSet {
     labels: Labels,
     pods: Vec<PodId>,
     /// Names of the Services that select it, sorted.
-    services: Vec<Text>,
+    services: Vec<SharedStr>,
 }
 
 /// Who has one key-value pair.
@@ -30,7 +30,7 @@ struct LabelSet {
 struct Pair {
     sets: Vec<SetId>,
     /// Services that are looked for here: this was the rarest pair of their selector.
-    anchored: Vec<(Text, Labels)>,
+    anchored: Vec<(SharedStr, Labels)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,12 +70,12 @@ impl Matching {
     }
 
     /// Names of the Services that select this label set, sorted.
-    pub fn services(&self, set: SetId) -> &[Text] {
+    pub fn services(&self, set: SetId) -> &[SharedStr] {
         &self.sets[set.index()].services
     }
 
     /// Names of the Services that select pods with these labels, sorted.
-    pub fn selecting(&self, labels: &Labels) -> Vec<Text> {
+    pub fn selecting(&self, labels: &Labels) -> Vec<SharedStr> {
         if let Some(set) = self.set_by_labels.get(labels) {
             return self.services(*set).to_vec();
         }
@@ -85,7 +85,7 @@ impl Matching {
             let anchored = pair.into_iter().flat_map(|pair| &pair.anchored);
             names.extend(anchored.filter(|(_, one)| one.selects(labels)).map(|(name, _)| name));
         }
-        let mut names: Vec<Text> = names.into_iter().cloned().collect();
+        let mut names: Vec<SharedStr> = names.into_iter().cloned().collect();
         names.sort_unstable();
         names
     }
@@ -105,8 +105,8 @@ impl Matching {
     }
 
     /// A selector without pairs selects nothing.
-    pub fn add_service(&mut self, name: &Text, selector: &Labels) {
-        let rarity = |pair: &(Text, Text)| {
+    pub fn add_service(&mut self, name: &SharedStr, selector: &Labels) {
+        let rarity = |pair: &(SharedStr, SharedStr)| {
             self.by_pair.get(pair).map_or((0, 0), |pair| (pair.sets.len(), pair.anchored.len()))
         };
         let pairs = selector.iter().map(|(key, value)| (key.clone(), value.clone()));
@@ -124,7 +124,7 @@ impl Matching {
         self.sets_by_service.insert(name.clone(), matched);
     }
 
-    pub fn remove_service(&mut self, name: &Text, selector: &Labels) {
+    pub fn remove_service(&mut self, name: &SharedStr, selector: &Labels) {
         for set in self.sets_by_service.remove(name).unwrap_or_default() {
             self.sets[set.index()].services.retain(|service| service != name);
         }
@@ -175,7 +175,7 @@ impl Matching {
         }
     }
 
-    fn tidy_pair(&mut self, at: (Text, Text), change: impl FnOnce(&mut Pair)) {
+    fn tidy_pair(&mut self, at: (SharedStr, SharedStr), change: impl FnOnce(&mut Pair)) {
         let Some(pair) = self.by_pair.get_mut(&at) else { return };
         change(pair);
         if pair.sets.is_empty() && pair.anchored.is_empty() {
@@ -202,7 +202,7 @@ fn leave_room<T>(list: &mut Vec<T>) {
     }
 }
 
-fn insert_sorted(names: &mut Vec<Text>, name: &Text) {
+fn insert_sorted(names: &mut Vec<SharedStr>, name: &SharedStr) {
     if let Err(at) = names.binary_search(name) {
         leave_room(names);
         names.insert(at, name.clone());
@@ -228,7 +228,7 @@ mod tests {
 
     fn labels(len: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Labels> {
         prop::collection::btree_map(0..3u8, 0..2u8, len).prop_map(|pairs| {
-            let text = |n: u8| Text::from(n.to_string());
+            let text = |n: u8| SharedStr::from(n.to_string());
             pairs.into_iter().map(|(key, value)| (text(key), text(value))).collect()
         })
     }
@@ -295,14 +295,14 @@ mod tests {
             }
             for (labels, seat) in self.pods.values() {
                 let of_service = self.services.iter().filter(|(_, one)| one.selects(labels));
-                let want: Vec<Text> = of_service.map(|(service, _)| name(*service)).collect();
+                let want: Vec<SharedStr> = of_service.map(|(service, _)| name(*service)).collect();
                 assert_eq!(self.matching.services(seat.set), want);
                 assert_eq!(self.matching.labels(seat.set), labels);
             }
         }
     }
 
-    fn name(service: u8) -> Text {
+    fn name(service: u8) -> SharedStr {
         service.to_string().into()
     }
 

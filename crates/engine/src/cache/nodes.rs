@@ -1,6 +1,6 @@
 //! Nodes, the pods on them, and the share of each zone.
 
-use endpointd_model::{Node, Text, Version};
+use endpointd_model::{Node, ResourceVersion, SharedStr};
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::{NodeState, Topology};
 use hashbrown::HashMap;
@@ -14,7 +14,7 @@ use endpointd_model::{Controller, Key};
 #[derive(Debug, Default)]
 pub struct Nodes {
     records: Slab<NodeRecord>,
-    by_name: HashMap<Text, u32>,
+    by_name: HashMap<SharedStr, u32>,
     n_known: usize,
     topology: Topology,
     is_topology_old: bool,
@@ -23,7 +23,7 @@ pub struct Nodes {
 /// A node that exists, or that pods say they run on.
 #[derive(Debug)]
 struct NodeRecord {
-    name: Text,
+    name: SharedStr,
     known: Option<Known<Node>>,
     /// A live read said that there is no such node.
     is_gone: bool,
@@ -31,7 +31,7 @@ struct NodeRecord {
 }
 
 impl Nodes {
-    pub fn seat(&mut self, name: &Text, pod: PodId) -> NodeSeat {
+    pub fn seat(&mut self, name: &SharedStr, pod: PodId) -> NodeSeat {
         let node = self.id(name);
         let pods = &mut self.records[node as usize].pods;
         pods.push(pod);
@@ -47,7 +47,7 @@ impl Nodes {
         moved
     }
 
-    pub fn name(&self, node: u32) -> &Text {
+    pub fn name(&self, node: u32) -> &SharedStr {
         &self.records[node as usize].name
     }
 
@@ -60,7 +60,7 @@ impl Nodes {
         }
     }
 
-    fn id(&mut self, name: &Text) -> u32 {
+    fn id(&mut self, name: &SharedStr) -> u32 {
         if let Some(id) = self.by_name.get(name) {
             return *id;
         }
@@ -82,7 +82,7 @@ impl Nodes {
 
 impl Cache {
     pub fn put_node(&mut self, node: Node, picture: Picture, marks: &mut Marks) {
-        let version = Version::of(&node.resource_version);
+        let version = ResourceVersion::of(&node.resource_version);
         let name = self.texts.share(&node.name);
         let id = self.nodes.id(&name);
         let record = &mut self.nodes.records[id as usize];
@@ -95,7 +95,7 @@ impl Cache {
             }
         }
         let zone = node.zone.as_ref().map(|zone| self.texts.share(zone));
-        let node = Node { name, zone, resource_version: Text::default(), ..node };
+        let node = Node { name, zone, resource_version: SharedStr::default(), ..node };
         record.is_gone = false;
         let new = Known { object: node, version, picture };
         let old = record.known.replace(new).map(|known| known.object);
@@ -110,7 +110,7 @@ impl Cache {
         }
     }
 
-    pub fn remove_node(&mut self, name: &Text) {
+    pub fn remove_node(&mut self, name: &SharedStr) {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
         // What is published stays until a live read confirms it: a lost view of the nodes must
         // not empty every Service.
@@ -123,14 +123,14 @@ impl Cache {
     }
 
     /// Pods that ran on a node that is gone from our view: their Services must look again.
-    pub fn mark_pods_on(&self, name: &Text, marks: &mut Marks) {
+    pub fn mark_pods_on(&self, name: &SharedStr, marks: &mut Marks) {
         if let Some(&id) = self.nodes.by_name.get(name) {
             self.mark_node(id, marks);
         }
     }
 
     /// A live read found no such node.
-    pub fn confirm_no_node(&mut self, name: &Text, marks: &mut Marks) {
+    pub fn confirm_no_node(&mut self, name: &SharedStr, marks: &mut Marks) {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
         let record = &mut self.nodes.records[id as usize];
         if record.known.is_none() && !record.is_gone {
@@ -139,24 +139,24 @@ impl Cache {
         }
     }
 
-    pub fn nodes_not_in(&self, picture: Picture, listed: Version) -> Vec<Text> {
+    pub fn nodes_not_in(&self, picture: Picture, listed: ResourceVersion) -> Vec<SharedStr> {
         let missing = self.nodes.records.iter().filter(|(_, record)| {
             let is_old = |known: &Known<Node>| known.picture != picture && known.version <= listed;
             record.known.as_ref().is_some_and(is_old)
         });
-        let mut names: Vec<Text> = missing.map(|(_, record)| record.name.clone()).collect();
+        let mut names: Vec<SharedStr> = missing.map(|(_, record)| record.name.clone()).collect();
         names.sort_unstable();
         names
     }
 
-    pub fn keep_node(&mut self, name: &Text, picture: Picture) {
+    pub fn keep_node(&mut self, name: &SharedStr, picture: Picture) {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
         if let Some(known) = &mut self.nodes.records[id as usize].known {
             known.picture = later_picture(known.picture, picture);
         }
     }
 
-    pub fn has_node(&self, name: &Text) -> bool {
+    pub fn has_node(&self, name: &SharedStr) -> bool {
         let id = self.nodes.by_name.get(name);
         id.is_some_and(|id| self.nodes.records[*id as usize].known.is_some())
     }

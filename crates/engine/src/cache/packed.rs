@@ -15,7 +15,7 @@ mod slices;
 mod tests;
 mod writer;
 
-use endpointd_model::{EndpointSlice, Endpoints, Meta, Subset, Text, Uid};
+use endpointd_model::{EndpointSlice, Endpoints, Meta, SharedStr, Subset, Uid};
 
 use self::reader::Reader;
 use self::writer::Writer;
@@ -31,8 +31,8 @@ pub struct Packed {
 
 /// What an object is unpacked with.
 pub struct Identity<'a> {
-    pub namespace: &'a Text,
-    pub name: &'a Text,
+    pub namespace: &'a SharedStr,
+    pub name: &'a SharedStr,
     pub uid: &'a Uid,
 }
 
@@ -58,17 +58,21 @@ impl Packed {
         Self { bytes: writer.finish(), content_at }
     }
 
-    pub fn unpack_slice(&self, identity: &Identity<'_>, texts: &Pool<Text>) -> EndpointSlice {
+    pub fn unpack_slice(&self, identity: &Identity<'_>, texts: &Pool<SharedStr>) -> EndpointSlice {
         let (mut reader, meta) = self.open(identity, texts);
         reader.slice(meta)
     }
 
-    pub fn unpack_endpoints(&self, identity: &Identity<'_>, texts: &Pool<Text>) -> Endpoints {
+    pub fn unpack_endpoints(&self, identity: &Identity<'_>, texts: &Pool<SharedStr>) -> Endpoints {
         let (mut reader, meta) = self.open(identity, texts);
         Endpoints { meta, subsets: reader.subsets() }
     }
 
-    fn open<'a>(&'a self, identity: &Identity<'_>, texts: &'a Pool<Text>) -> (Reader<'a>, Meta) {
+    fn open<'a>(
+        &'a self,
+        identity: &Identity<'_>,
+        texts: &'a Pool<SharedStr>,
+    ) -> (Reader<'a>, Meta) {
         let mut reader = Reader::new(&self.bytes, identity, texts);
         let meta = reader.meta(identity);
         (reader, meta)

@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use endpointd_model::{
-    Labels, NamedPort, Phase, Pod, PodIp, PodIps, Readiness, Text, Timestamp, Uid, UidForm, Version,
+    Labels, NamedPort, Phase, Pod, PodIp, PodIps, Readiness, ResourceVersion, SharedStr, Timestamp,
+    Uid, UidRepr,
 };
 
 use super::matching::Seat;
@@ -16,8 +17,8 @@ pub struct PodId(pub u32);
 /// What is kept of a pod. Its labels are those of its label set, its node is known by number.
 #[derive(Debug)]
 pub struct PodRecord {
-    pub name: Text,
-    pub version: Version,
+    pub name: SharedStr,
+    pub version: ResourceVersion,
     pub seat: Seat,
     pub node: Option<NodeSeat>,
     pub namespace: u32,
@@ -67,8 +68,8 @@ impl NodeSeat {
 /// What few pods have.
 #[derive(Debug, Default)]
 struct Rare {
-    hostname: Option<Text>,
-    subdomain: Option<Text>,
+    hostname: Option<SharedStr>,
+    subdomain: Option<SharedStr>,
     /// If it is no UUID.
     uid: Option<Uid>,
     /// If it is no whole second of our times.
@@ -87,8 +88,8 @@ enum Ips {
 /// What the cache adds to a pod.
 pub struct Surroundings {
     pub namespace: u32,
-    pub name: Text,
-    pub version: Version,
+    pub name: SharedStr,
+    pub version: ResourceVersion,
     pub seat: Seat,
     pub node: Option<NodeSeat>,
     pub named_ports: PortList,
@@ -100,8 +101,8 @@ impl PodRecord {
         let Surroundings { namespace, name, version, seat, node, named_ports, picture } = around;
         let mut rare = Rare { hostname: pod.hostname, subdomain: pod.subdomain, ..Rare::default() };
         let uuid = match pod.uid.form() {
-            UidForm::Uuid(uuid) => *uuid,
-            UidForm::Other(_) => {
+            UidRepr::Uuid(uuid) => *uuid,
+            UidRepr::Other(_) => {
                 rare.uid = Some(pod.uid);
                 [0; 16]
             }
@@ -139,13 +140,18 @@ impl PodRecord {
     }
 
     /// The pod as plans want it. Its resourceVersion is left out: nothing is decided by it.
-    pub fn unpack(&self, namespace: &Text, labels: &Labels, node_name: Option<&Text>) -> Pod {
+    pub fn unpack(
+        &self,
+        namespace: &SharedStr,
+        labels: &Labels,
+        node_name: Option<&SharedStr>,
+    ) -> Pod {
         let rare = self.rare.as_deref();
         Pod {
             namespace: namespace.clone(),
             name: self.name.clone(),
             uid: rare.and_then(|rare| rare.uid.clone()).unwrap_or_else(|| self.uuid.into()),
-            resource_version: Text::default(),
+            resource_version: SharedStr::default(),
             labels: labels.clone(),
             node_name: node_name.cloned(),
             hostname: rare.and_then(|rare| rare.hostname.clone()),
@@ -164,7 +170,7 @@ impl PodRecord {
         } else if self.has(flag::SUCCEEDED) {
             Phase::Succeeded
         } else {
-            Phase::Live
+            Phase::Active
         }
     }
 
@@ -237,7 +243,7 @@ mod tests {
         let around = Surroundings {
             namespace: 0,
             name: pod.name.clone(),
-            version: Version::OLDEST,
+            version: ResourceVersion::OLDEST,
             seat,
             node: None,
             named_ports: Arc::new(pod.named_ports.clone()),
@@ -287,7 +293,7 @@ mod tests {
     fn what_few_pods_have_comes_back_too() {
         let key = Key::new("shop", "web-1");
         for uid in ["5e2cb0a7-91d0-4a5b-8f1e-0123456789ab", "not-a-uuid", ""] {
-            for phase in [Phase::Live, Phase::Failed, Phase::Succeeded] {
+            for phase in [Phase::Active, Phase::Failed, Phase::Succeeded] {
                 let pod = Pod {
                     namespace: key.namespace.clone(),
                     name: key.name.clone(),

@@ -1,8 +1,8 @@
 //! What is published: Endpoints and slices as the API server has them, as far as we know.
 
 use endpointd_model::{
-    Controller, EndpointSlice, Endpoints, Key, Labels, Meta, Object, Resource, Service, Text, Uid,
-    Version, names,
+    Controller, EndpointSlice, Endpoints, Key, Labels, Meta, Object, PublishedResource,
+    ResourceVersion, Service, SharedStr, Uid, names,
 };
 use endpointd_mutants::{Mutant, is_on};
 use hashbrown::HashMap;
@@ -16,10 +16,10 @@ use crate::queue::Priority;
 /// The published objects of one namespace.
 #[derive(Debug, Default)]
 pub struct Published {
-    endpoints: HashMap<Text, Known<KeptEndpoints>>,
-    slices: HashMap<Text, Known<KeptSlice>>,
+    endpoints: HashMap<SharedStr, Known<KeptEndpoints>>,
+    slices: HashMap<SharedStr, Known<KeptSlice>>,
     /// Names of slices by the Service they say they belong to.
-    slices_by_service: HashMap<Text, Vec<Text>>,
+    slices_by_service: HashMap<SharedStr, Vec<SharedStr>>,
 }
 
 /// A slice, and what is asked of it more often than it is planned with.
@@ -28,7 +28,7 @@ pub struct KeptSlice {
     uid: Uid,
     packed: Packed,
     /// The Service it says it belongs to.
-    service: Option<Text>,
+    service: Option<SharedStr>,
     /// Which of our controllers manages it.
     controller: Option<Controller>,
 }
@@ -55,7 +55,7 @@ pub enum Origin {
 
 /// Objects that the API server told us are gone, until the watch says so too. Older events about
 /// them must not bring them back.
-pub type Tombstones = HashMap<(Resource, Uid), Picture>;
+pub type Tombstones = HashMap<(PublishedResource, Uid), Picture>;
 
 impl Published {
     pub fn is_empty(&self) -> bool {
@@ -75,12 +75,12 @@ impl Published {
     }
 
     /// The names of the slices that carry the name of a Service, in no particular order.
-    pub fn slices_of(&self, service: &str) -> &[Text] {
+    pub fn slices_of(&self, service: &str) -> &[SharedStr] {
         self.slices_by_service.get(service).map_or(&[], Vec::as_slice)
     }
 
     /// Names that something is published under.
-    pub fn names(&self) -> impl Iterator<Item = &Text> {
+    pub fn names(&self) -> impl Iterator<Item = &SharedStr> {
         let only_slices = self.slices_by_service.keys();
         let only_slices = only_slices.filter(|name| !self.endpoints.contains_key(*name));
         self.endpoints.keys().chain(only_slices)
@@ -93,7 +93,7 @@ impl Published {
     }
 
     /// Whether the mirroring controller could have anything to do.
-    pub fn may_mirror(&self, name: &Text, service: Option<&Service>) -> bool {
+    pub fn may_mirror(&self, name: &SharedStr, service: Option<&Service>) -> bool {
         let is_manual = service.is_some_and(|service| service.selector.is_empty());
         (is_manual && self.endpoints.contains_key(name))
             || self.slices_of(name).iter().any(|slice| self.is_mirrored(slice))
@@ -106,7 +106,7 @@ impl Published {
 }
 
 impl KeptSlice {
-    fn new(slice: &EndpointSlice, texts: &mut Pool<Text>) -> Self {
+    fn new(slice: &EndpointSlice, texts: &mut Pool<SharedStr>) -> Self {
         let service = slice.meta.labels.get(names::SERVICE_NAME);
         Self {
             uid: slice.meta.uid.clone(),
@@ -122,7 +122,7 @@ impl KeptSlice {
     }
 
     /// Who must look again when this slice is not what it was.
-    fn owner(&self, namespace: &Text) -> Option<(Controller, Key)> {
+    fn owner(&self, namespace: &SharedStr) -> Option<(Controller, Key)> {
         Some((self.controller?, Key::new(namespace.clone(), self.service.clone()?)))
     }
 }
@@ -179,7 +179,7 @@ impl Cache {
         picture: Picture,
         marks: &mut Marks,
     ) -> bool {
-        let version = Version::of(&slice.meta.resource_version);
+        let version = ResourceVersion::of(&slice.meta.resource_version);
         let id = self.namespace_id(&slice.meta.namespace);
         let Namespace { name: namespace, published, .. } = &mut self.namespaces[id as usize];
         let mut picture = picture;
@@ -218,7 +218,7 @@ impl Cache {
         picture: Picture,
         marks: &mut Marks,
     ) -> bool {
-        let version = Version::of(&endpoints.meta.resource_version);
+        let version = ResourceVersion::of(&endpoints.meta.resource_version);
         let id = self.namespace_id(&endpoints.meta.namespace);
         let name = self.texts.share(&endpoints.meta.name);
         let namespace = &mut self.namespaces[id as usize];
@@ -245,7 +245,7 @@ impl Cache {
     }
 
     /// Endpoints changed. What we wrote ourselves is news for the mirror only.
-    fn mark_endpoints(&self, id: u32, name: &Text, origin: Origin, marks: &mut Marks) {
+    fn mark_endpoints(&self, id: u32, name: &SharedStr, origin: Origin, marks: &mut Marks) {
         let namespace = &self.namespaces[id as usize];
         let service = namespace.services.get(name).map(|known| &known.object);
         let key = Key::new(namespace.name.clone(), name.clone());
@@ -261,11 +261,16 @@ impl Cache {
     }
 
     /// The watch says that this very object is gone.
-    pub fn object_gone(&mut self, resource: Resource, meta: &Meta, marks: &mut Marks) -> bool {
+    pub fn object_gone(
+        &mut self,
+        resource: PublishedResource,
+        meta: &Meta,
+        marks: &mut Marks,
+    ) -> bool {
         self.tombstones.remove(&(resource, meta.uid.clone()));
         let key = meta.key();
         let is_newer = |known: &PublishedObject| {
-            known.uid != meta.uid && known.version > Version::of(&meta.resource_version)
+            known.uid != meta.uid && known.version > ResourceVersion::of(&meta.resource_version)
         };
         match self.object(resource, &key) {
             Some(known) if !is_newer(&known) => self.remove_object(resource, &key, marks),
@@ -274,7 +279,13 @@ impl Cache {
     }
 
     /// The API server told us that the object we know is gone; the watch will say so later.
-    pub fn bury(&mut self, resource: Resource, key: &Key, picture: Picture, marks: &mut Marks) {
+    pub fn bury(
+        &mut self,
+        resource: PublishedResource,
+        key: &Key,
+        picture: Picture,
+        marks: &mut Marks,
+    ) {
         let Some(PublishedObject { uid, .. }) = self.object(resource, key) else { return };
         if !is_on(Mutant::NoTombstone) {
             self.tombstones.insert((resource, uid), picture);
@@ -283,7 +294,7 @@ impl Cache {
     }
 
     /// A picture begun after they were set shows all there is, so that older tombstones can go.
-    pub fn drop_tombstones(&mut self, resource: Resource, picture: Picture) {
+    pub fn drop_tombstones(&mut self, resource: PublishedResource, picture: Picture) {
         self.tombstones.retain(|(of, _), set_in| *of != resource || *set_in == picture);
     }
 
@@ -291,11 +302,16 @@ impl Cache {
         self.tombstones.len()
     }
 
-    pub fn remove_object(&mut self, resource: Resource, key: &Key, marks: &mut Marks) -> bool {
+    pub fn remove_object(
+        &mut self,
+        resource: PublishedResource,
+        key: &Key,
+        marks: &mut Marks,
+    ) -> bool {
         let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return false };
         let namespace = &mut self.namespaces[id as usize];
         let is_removed = match resource {
-            Resource::Slices => {
+            PublishedResource::Slices => {
                 let old = namespace.published.take_slice(&key.name);
                 self.n_slices -= usize::from(old.is_some());
                 self.n_packed_bytes -= old.as_ref().map_or(0, |old| old.packed.n_bytes());
@@ -307,7 +323,7 @@ impl Cache {
                 }
                 old.is_some()
             }
-            Resource::Endpoints => {
+            PublishedResource::Endpoints => {
                 let old = namespace.published.endpoints.remove(&key.name);
                 self.n_endpoints -= usize::from(old.is_some());
                 self.n_packed_bytes -= old.as_ref().map_or(0, |old| old.object.packed.n_bytes());
@@ -322,14 +338,14 @@ impl Cache {
     }
 
     /// What identifies the published object of this key.
-    pub fn object(&self, resource: Resource, key: &Key) -> Option<PublishedObject> {
+    pub fn object(&self, resource: PublishedResource, key: &Key) -> Option<PublishedObject> {
         let published = &self.namespace(&key.namespace)?.published;
         match resource {
-            Resource::Slices => {
+            PublishedResource::Slices => {
                 let Known { object, version, .. } = published.slices.get(&key.name)?;
                 Some(PublishedObject { uid: object.uid.clone(), version: *version })
             }
-            Resource::Endpoints => {
+            PublishedResource::Endpoints => {
                 let Known { object, version, .. } = published.endpoints.get(&key.name)?;
                 Some(PublishedObject { uid: object.uid.clone(), version: *version })
             }
@@ -337,7 +353,7 @@ impl Cache {
     }
 
     /// Unpacked, as plans want it.
-    pub fn slice(&self, namespace: &Text, name: &Text) -> Option<EndpointSlice> {
+    pub fn slice(&self, namespace: &SharedStr, name: &SharedStr) -> Option<EndpointSlice> {
         let Namespace { name: namespace, published, .. } = self.namespace(namespace)?;
         let (name, Known { object, .. }) = published.slices.get_key_value(name)?;
         let identity = Identity { namespace, name, uid: &object.uid };
@@ -353,22 +369,23 @@ impl Cache {
 
     pub fn objects_not_in(
         &self,
-        resource: Resource,
+        resource: PublishedResource,
         picture: Picture,
-        listed: Version,
+        listed: ResourceVersion,
     ) -> Vec<Key> {
-        let is_missing = |seen: Picture, version: Version| seen != picture && version <= listed;
+        let is_missing =
+            |seen: Picture, version: ResourceVersion| seen != picture && version <= listed;
         let mut keys = Vec::new();
         for (_, namespace) in &self.namespaces {
             let published = &namespace.published;
-            let key = |name: &Text| Key::new(namespace.name.clone(), name.clone());
+            let key = |name: &SharedStr| Key::new(namespace.name.clone(), name.clone());
             match resource {
-                Resource::Slices => {
+                PublishedResource::Slices => {
                     let all = published.slices.iter();
                     let missing = all.filter(|(_, one)| is_missing(one.picture, one.version));
                     keys.extend(missing.map(|(name, _)| key(name)));
                 }
-                Resource::Endpoints => {
+                PublishedResource::Endpoints => {
                     let all = published.endpoints.iter();
                     let missing = all.filter(|(_, one)| is_missing(one.picture, one.version));
                     keys.extend(missing.map(|(name, _)| key(name)));
@@ -379,12 +396,14 @@ impl Cache {
         keys
     }
 
-    pub fn keep_object(&mut self, resource: Resource, key: &Key, picture: Picture) {
+    pub fn keep_object(&mut self, resource: PublishedResource, key: &Key, picture: Picture) {
         let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return };
         let published = &mut self.namespaces[id as usize].published;
         let seen = match resource {
-            Resource::Slices => published.slices.get_mut(&key.name).map(|one| &mut one.picture),
-            Resource::Endpoints => {
+            PublishedResource::Slices => {
+                published.slices.get_mut(&key.name).map(|one| &mut one.picture)
+            }
+            PublishedResource::Endpoints => {
                 published.endpoints.get_mut(&key.name).map(|one| &mut one.picture)
             }
         };
@@ -398,10 +417,10 @@ impl Cache {
         self.namespaces.iter().map(|(_, namespace)| namespace.published.n_packed_bytes()).sum()
     }
 
-    pub fn n_objects(&self, resource: Resource) -> usize {
+    pub fn n_objects(&self, resource: PublishedResource) -> usize {
         match resource {
-            Resource::Slices => self.n_slices,
-            Resource::Endpoints => self.n_endpoints,
+            PublishedResource::Slices => self.n_slices,
+            PublishedResource::Endpoints => self.n_endpoints,
         }
     }
 }
@@ -410,11 +429,11 @@ impl Cache {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishedObject {
     pub uid: Uid,
-    pub version: Version,
+    pub version: ResourceVersion,
 }
 
 impl Published {
-    fn take_slice(&mut self, name: &Text) -> Option<KeptSlice> {
+    fn take_slice(&mut self, name: &SharedStr) -> Option<KeptSlice> {
         let slice = self.slices.remove(name)?.object;
         if let Some(service) = &slice.service
             && let Some(slices) = self.slices_by_service.get_mut(service)
@@ -427,7 +446,7 @@ impl Published {
         Some(slice)
     }
 
-    fn insert_slice(&mut self, name: &Text, slice: Known<KeptSlice>) {
+    fn insert_slice(&mut self, name: &SharedStr, slice: Known<KeptSlice>) {
         if let Some(service) = &slice.object.service {
             let slices = self.slices_by_service.entry(service.clone()).or_default();
             push_lean(slices, name.clone());

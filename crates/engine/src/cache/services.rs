@@ -1,7 +1,7 @@
 //! Services, and who must look again when one changes.
 
 use endpointd_model::{
-    Controller, Key, Selection, Service, ServicePort, TargetPort, Text, Version,
+    Controller, Key, ResourceVersion, Selection, Service, ServicePort, SharedStr, TargetPort,
 };
 
 use super::{Cache, Known, Marks, Namespace, Picture, is_replay, later_picture};
@@ -11,7 +11,7 @@ use crate::queue::Priority;
 impl Cache {
     /// Says whether the Service is another one than before under the same name.
     pub fn put_service(&mut self, service: Service, picture: Picture, marks: &mut Marks) -> bool {
-        let version = Version::of(&service.resource_version);
+        let version = ResourceVersion::of(&service.resource_version);
         let id = self.namespace_id(&service.namespace);
         let name = self.texts.share(&service.name);
         let namespace = &mut self.namespaces[id as usize];
@@ -37,14 +37,14 @@ impl Cache {
     }
 
     /// The same Service, of texts that others have too.
-    fn share_service(&mut self, mut service: Service, name: &Text) -> Service {
+    fn share_service(&mut self, mut service: Service, name: &SharedStr) -> Service {
         service.ports.iter_mut().for_each(|port| share_port(&mut self.texts, port));
         service.ports.shrink_to_fit();
         service.families.shrink_to_fit();
         Service {
             namespace: self.texts.share(&service.namespace),
             name: name.clone(),
-            resource_version: Text::default(),
+            resource_version: SharedStr::default(),
             labels: self.share_labels(&service.labels),
             selector: self.share_labels(&service.selector),
             ..service
@@ -65,13 +65,13 @@ impl Cache {
         Some(&self.namespace(&key.namespace)?.services.get(&key.name)?.object)
     }
 
-    pub fn services_not_in(&self, picture: Picture, listed: Version) -> Vec<Key> {
+    pub fn services_not_in(&self, picture: Picture, listed: ResourceVersion) -> Vec<Key> {
         let mut keys = Vec::new();
         for (_, namespace) in &self.namespaces {
             let is_missing =
                 |known: &Known<Service>| known.picture != picture && known.version <= listed;
             let missing = namespace.services.iter().filter(|(_, known)| is_missing(known));
-            let key = |name: &Text| Key::new(namespace.name.clone(), name.clone());
+            let key = |name: &SharedStr| Key::new(namespace.name.clone(), name.clone());
             keys.extend(missing.map(|(name, _)| key(name)));
         }
         keys.sort_unstable();
@@ -109,7 +109,7 @@ impl Cache {
     }
 }
 
-fn share_port(texts: &mut Pool<Text>, port: &mut ServicePort) {
+fn share_port(texts: &mut Pool<SharedStr>, port: &mut ServicePort) {
     port.name = texts.share(&port.name);
     if let TargetPort::Name(name) = &mut port.target {
         *name = texts.share(name);
@@ -140,7 +140,7 @@ fn mark_service(namespace: &Namespace, service: &Service, marks: &mut Marks) {
 }
 
 /// A Service that is not there: its Endpoints must go, and what was mirrored for it.
-pub fn mark_absent(namespace: &Namespace, name: &Text, marks: &mut Marks) {
+pub fn mark_absent(namespace: &Namespace, name: &SharedStr, marks: &mut Marks) {
     let key = Key::new(namespace.name.clone(), name.clone());
     if namespace.published.has_endpoints(name) && !namespace.published.has_lock(name) {
         marks.add(Controller::Endpoints, key.clone(), Priority::Live);

@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use endpointd_engine::{Effect, Engine, Input, Moment, Report, Settings, SyncEnd, Ticket};
+use endpointd_engine::{
+    Effect, Engine, EngineStatus, Input, MonotonicTime, RequestId, Settings, SyncResult,
+};
 use endpointd_model::{
-    Change, EndpointSlice, Endpoints, Failure, FailureKind, Found, Key, Kind, Lookup, Meta, News,
-    Node, Notice, Object, Outcome, Pod, Resource, Service, Sight, Text, Uid, Version, Write,
+    EndpointSlice, Endpoints, EventRecord, Failure, FailureKind, Key, LiveRead, LiveReadResult,
+    Meta, Node, Object, ObjectEvent, Pod, PublishedResource, ResourceEvent, ResourceVersion,
+    Service, SharedStr, Uid, WatchSignal, WatchedResource, Write, WriteResult,
 };
 
 /// Whatever takes longer never ends.
@@ -16,15 +19,15 @@ const WAKES_MAX: usize = 2_000;
 
 pub struct Cluster {
     pub engine: Engine,
-    pub now: Moment,
+    pub now: MonotonicTime,
     pub services: BTreeMap<Key, Service>,
     pub pods: BTreeMap<Key, Pod>,
-    pub nodes: BTreeMap<Text, Node>,
-    pub objects: BTreeMap<(Resource, Key), Object>,
+    pub nodes: BTreeMap<SharedStr, Node>,
+    pub objects: BTreeMap<(PublishedResource, Key), Object>,
     version: u64,
     /// What the watches have yet to tell, in order, per kind.
-    pending: VecDeque<(Kind, News)>,
-    held: Vec<Kind>,
+    pending: VecDeque<(WatchedResource, WatchSignal)>,
+    held: Vec<WatchedResource>,
     /// What happens to the next writes; after that all goes well.
     pub mishaps: VecDeque<Mishap>,
     /// Decides over every write.
@@ -38,8 +41,8 @@ pub struct Cluster {
     pub is_blind: bool,
     /// `verb resource name`, as sent.
     pub sent: Vec<String>,
-    pub looked: Vec<Lookup>,
-    pub notices: Vec<Notice>,
+    pub looked: Vec<LiveRead>,
+    pub event_records: Vec<EventRecord>,
     pub ends: Vec<&'static str>,
 }
 
@@ -59,7 +62,7 @@ impl Cluster {
     pub fn new(settings: Settings) -> Self {
         Self {
             engine: Engine::new(settings),
-            now: Moment::START,
+            now: MonotonicTime::START,
             services: BTreeMap::new(),
             pods: BTreeMap::new(),
             nodes: BTreeMap::new(),
@@ -75,7 +78,7 @@ impl Cluster {
             is_blind: false,
             sent: Vec::new(),
             looked: Vec::new(),
-            notices: Vec::new(),
+            event_records: Vec::new(),
             ends: Vec::new(),
         }
     }
@@ -85,7 +88,7 @@ impl Cluster {
         for kind in self.engine.kinds() {
             self.list(kind);
         }
-        self.tell(Input::Lead);
+        self.tell(Input::LeadershipAcquired);
         self.run();
     }
 
@@ -103,38 +106,38 @@ impl Cluster {
         self.sent.clear();
         self.looked.clear();
         self.ends.clear();
-        self.notices.clear();
+        self.event_records.clear();
     }
 
-    pub fn list(&mut self, kind: Kind) {
+    pub fn list(&mut self, kind: WatchedResource) {
         self.pending.retain(|(of, _)| *of != kind);
-        self.tell(Input::News(kind, News::Listing));
+        self.tell(Input::Watch(kind, WatchSignal::InitStarted));
         for change in self.changes(kind) {
-            self.tell(Input::News(kind, News::Seen(Box::new(change))));
+            self.tell(Input::Watch(kind, WatchSignal::Event(Box::new(change))));
         }
-        self.tell(Input::News(kind, News::Listed(self.version.into())));
+        self.tell(Input::Watch(kind, WatchSignal::InitDone(self.version.into())));
     }
 
-    fn changes(&self, kind: Kind) -> Vec<Change> {
+    fn changes(&self, kind: WatchedResource) -> Vec<ResourceEvent> {
         let published = |resource| {
             let objects = self.objects.iter().filter(move |((of, _), _)| *of == resource);
             objects.map(|(_, object)| present(object.clone()))
         };
         match kind {
-            Kind::Services => {
+            WatchedResource::Services => {
                 let all = self.services.values().cloned();
-                all.map(|one| Change::Service(Sight::Present(one))).collect()
+                all.map(|one| ResourceEvent::Service(ObjectEvent::Applied(one))).collect()
             }
-            Kind::Pods => {
+            WatchedResource::Pods => {
                 let all = self.pods.values().cloned();
-                all.map(|one| Change::Pod(Sight::Present(one))).collect()
+                all.map(|one| ResourceEvent::Pod(ObjectEvent::Applied(one))).collect()
             }
-            Kind::Nodes => {
+            WatchedResource::Nodes => {
                 let all = self.nodes.values().cloned();
-                all.map(|one| Change::Node(Sight::Present(one))).collect()
+                all.map(|one| ResourceEvent::Node(ObjectEvent::Applied(one))).collect()
             }
-            Kind::Endpoints => published(Resource::Endpoints).collect(),
-            Kind::Slices => published(Resource::Slices).collect(),
+            WatchedResource::Endpoints => published(PublishedResource::Endpoints).collect(),
+            WatchedResource::Slices => published(PublishedResource::Slices).collect(),
         }
     }
 
@@ -190,7 +193,7 @@ impl Cluster {
         panic!("woken {WAKES_MAX} times, and there is still something due at {:?}", self.now);
     }
 
-    pub fn hold(&mut self, kind: Kind) {
+    pub fn hold(&mut self, kind: WatchedResource) {
         self.held.push(kind);
     }
 
@@ -200,11 +203,11 @@ impl Cluster {
     }
 
     /// What the watch of a kind has yet to tell is never told.
-    pub fn forget_news(&mut self, kind: Kind) {
+    pub fn forget_news(&mut self, kind: WatchedResource) {
         self.pending.retain(|(of, _)| *of != kind);
     }
 
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> ResourceVersion {
         self.version.into()
     }
 
@@ -212,7 +215,7 @@ impl Cluster {
         self.engine.handle(input, self.now);
     }
 
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> EngineStatus {
         self.engine.report(self.now)
     }
 
@@ -223,19 +226,19 @@ impl Cluster {
             service.uid = Uid::from(format!("svc-{}", service.name).as_str());
         }
         self.services.insert(service.key(), service.clone());
-        self.announce(Change::Service(Sight::Present(service)));
+        self.announce(ResourceEvent::Service(ObjectEvent::Applied(service)));
     }
 
     pub fn remove_service(&mut self, key: &Key) {
         let mut service = self.services.remove(key).expect("there is such a Service");
         service.resource_version = self.bump();
-        self.announce(Change::Service(Sight::Gone(service)));
+        self.announce(ResourceEvent::Service(ObjectEvent::Deleted(service)));
     }
 
     pub fn put_pod(&mut self, mut pod: Pod) {
         pod.resource_version = self.bump();
         self.pods.insert(pod.key(), pod.clone());
-        self.announce(Change::Pod(Sight::Present(pod)));
+        self.announce(ResourceEvent::Pod(ObjectEvent::Applied(pod)));
     }
 
     pub fn change_pod(&mut self, key: &Key, change: impl FnOnce(&mut Pod)) {
@@ -247,19 +250,19 @@ impl Cluster {
     pub fn remove_pod(&mut self, key: &Key) {
         let mut pod = self.pods.remove(key).expect("there is such a pod");
         pod.resource_version = self.bump();
-        self.announce(Change::Pod(Sight::Gone(pod)));
+        self.announce(ResourceEvent::Pod(ObjectEvent::Deleted(pod)));
     }
 
     pub fn put_node(&mut self, mut node: Node) {
         node.resource_version = self.bump();
         self.nodes.insert(node.name.clone(), node.clone());
-        self.announce(Change::Node(Sight::Present(node)));
+        self.announce(ResourceEvent::Node(ObjectEvent::Applied(node)));
     }
 
     pub fn remove_node(&mut self, name: &str) {
         let mut node = self.nodes.remove(name).expect("there is such a node");
         node.resource_version = self.bump();
-        self.announce(Change::Node(Sight::Gone(node)));
+        self.announce(ResourceEvent::Node(ObjectEvent::Deleted(node)));
     }
 
     /// Someone else writes an object we publish.
@@ -274,7 +277,7 @@ impl Cluster {
         self.put_object(Object::Endpoints(Endpoints { meta, subsets: Vec::new() }));
     }
 
-    pub fn remove_object(&mut self, resource: Resource, key: &Key) {
+    pub fn remove_object(&mut self, resource: PublishedResource, key: &Key) {
         let mut object = self.objects.remove(&(resource, key.clone())).expect("it is there");
         meta_mut(&mut object).resource_version = self.bump();
         self.announce(gone(object));
@@ -290,35 +293,35 @@ impl Cluster {
         slices
     }
 
-    pub fn answer_look(&mut self, ticket: Ticket, lookup: &Lookup) {
-        self.looked.push(lookup.clone());
-        let found = self.look(lookup);
-        self.tell(Input::Found(ticket, found));
+    pub fn answer_look(&mut self, id: RequestId, read: &LiveRead) {
+        self.looked.push(read.clone());
+        let found = self.look(read);
+        self.tell(Input::LiveReadResult(id, found));
     }
 
     pub fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::Send { ticket, write, .. } => {
+            Effect::Send { id, write, .. } => {
                 let name = write.key().name;
                 self.sent.push(format!("{} {} {name}", write.verb(), write.resource().as_str()));
-                self.answer(ticket, &write);
+                self.answer(id, &write);
             }
-            Effect::Look { ticket, lookup } => self.answer_look(ticket, &lookup),
+            Effect::LiveRead { id, read } => self.answer_look(id, &read),
             Effect::Relist(kind) => self.list(kind),
-            Effect::Notify { notice, .. } => self.notices.push(notice),
-            Effect::Synced(synced) => {
-                assert!(synced.end != SyncEnd::Unchanged || synced.n_creates == 0);
-                self.ends.push(synced.end.as_str());
+            Effect::RecordEvent { record, .. } => self.event_records.push(record),
+            Effect::SyncFinished(synced) => {
+                assert!(synced.result != SyncResult::Unchanged || synced.n_creates == 0);
+                self.ends.push(synced.result.as_str());
             }
         }
     }
 
-    fn answer(&mut self, ticket: Ticket, write: &Write) {
+    fn answer(&mut self, id: RequestId, write: &Write) {
         let failure = |kind, message: &str| Failure { kind, message: message.into() };
-        let lost = || Outcome::Unknown(failure(FailureKind::ServerError, "no answer"));
+        let lost = || WriteResult::NoResponse(failure(FailureKind::ServerError, "no answer"));
         let outcome = match self.mishaps.pop_front().unwrap_or(Mishap::None) {
             Mishap::None if self.refuse.is_some_and(|refuses| refuses(write)) => {
-                Outcome::Failed(failure(FailureKind::Forbidden, "quota exceeded"))
+                WriteResult::Failed(failure(FailureKind::Forbidden, "quota exceeded"))
             }
             Mishap::None => self.apply(write),
             Mishap::LostApplied => {
@@ -327,62 +330,64 @@ impl Cluster {
             }
             Mishap::LostNotApplied => lost(),
             Mishap::Unreachable => {
-                Outcome::Failed(failure(FailureKind::Unreachable, "connection refused"))
+                WriteResult::Failed(failure(FailureKind::Unreachable, "connection refused"))
             }
-            Mishap::Throttled(after_secs) => Outcome::Throttled { after_secs },
-            Mishap::Terminating => Outcome::Pointless("namespace is being terminated".into()),
+            Mishap::Throttled(after_secs) => WriteResult::Throttled { after_secs },
+            Mishap::Terminating => {
+                WriteResult::NamespaceTerminating("namespace is being terminated".into())
+            }
         };
-        let answer = Input::Outcome(ticket, outcome);
+        let answer = Input::WriteResult(id, outcome);
         self.now = self.now + self.write_takes;
         if self.is_slow { self.late.push_back(answer) } else { self.tell(answer) }
     }
 
     /// As an API server does it: versions and uids are checked.
-    fn apply(&mut self, write: &Write) -> Outcome {
+    fn apply(&mut self, write: &Write) -> WriteResult {
         let at = (write.resource(), write.key());
         let known = self.objects.get(&at).map(|object| object.meta().clone());
         match (write, known) {
-            (Write::Create(_), Some(_)) => Outcome::Behind("already exists".into()),
-            (Write::Update(_), None) => Outcome::Behind("not found".into()),
-            (Write::Delete(_), None) => Outcome::Deleted,
+            (Write::Create(_), Some(_)) => WriteResult::Conflict("already exists".into()),
+            (Write::Update(_), None) => WriteResult::Conflict("not found".into()),
+            (Write::Delete(_), None) => WriteResult::Deleted,
             (Write::Create(object), None) => {
-                Outcome::Stored(Box::new(self.put_object(object.clone())))
+                WriteResult::Stored(Box::new(self.put_object(object.clone())))
             }
             (Write::Update(object), Some(known)) => {
                 if known.resource_version != object.meta().resource_version {
-                    return Outcome::Behind("conflict".into());
+                    return WriteResult::Conflict("conflict".into());
                 }
-                Outcome::Stored(Box::new(self.put_object(object.clone())))
+                WriteResult::Stored(Box::new(self.put_object(object.clone())))
             }
             (Write::Delete(target), Some(known)) => {
                 if (&known.uid, &known.resource_version) != (&target.uid, &target.resource_version)
                 {
-                    return Outcome::Behind("precondition failed".into());
+                    return WriteResult::Conflict("precondition failed".into());
                 }
                 self.remove_object(at.0, &at.1);
-                Outcome::Deleted
+                WriteResult::Deleted
             }
         }
     }
 
-    pub fn look(&self, lookup: &Lookup) -> Found {
+    pub fn look(&self, read: &LiveRead) -> LiveReadResult {
         if self.is_blind {
             let message = "no answer".into();
-            return Found::Failed(Failure { kind: FailureKind::ServerError, message });
+            return LiveReadResult::Failed(Failure { kind: FailureKind::ServerError, message });
         }
-        let found = match lookup {
-            Lookup::Service(key) => {
-                self.services.get(key).map(|one| Found::Service(Box::new(one.clone())))
+        let found = match read {
+            LiveRead::Service(key) => {
+                self.services.get(key).map(|one| LiveReadResult::Service(Box::new(one.clone())))
             }
-            Lookup::Node(name) => {
-                self.nodes.get(name).map(|one| Found::Node(Box::new(one.clone())))
+            LiveRead::Node(name) => {
+                self.nodes.get(name).map(|one| LiveReadResult::Node(Box::new(one.clone())))
             }
-            Lookup::Object(resource, key) => self
+            LiveRead::Object(resource, key) => self
                 .objects
                 .get(&(*resource, key.clone()))
-                .map(|one| Found::Object(Box::new(one.clone()))),
+                .map(|one| LiveReadResult::Object(Box::new(one.clone()))),
         };
-        found.unwrap_or(Found::Absent)
+        found.unwrap_or(LiveReadResult::Absent)
     }
 
     fn store(&mut self, mut object: Object) -> Object {
@@ -396,8 +401,8 @@ impl Cluster {
         object
     }
 
-    fn announce(&mut self, change: Change) {
-        self.pending.push_back((change.kind(), News::Seen(Box::new(change))));
+    fn announce(&mut self, change: ResourceEvent) {
+        self.pending.push_back((change.kind(), WatchSignal::Event(Box::new(change))));
     }
 
     pub fn deliver(&mut self) -> bool {
@@ -406,27 +411,27 @@ impl Cluster {
             return false;
         };
         let (kind, news) = self.pending.remove(at).expect("just found");
-        self.tell(Input::News(kind, news));
+        self.tell(Input::Watch(kind, news));
         true
     }
 
-    fn bump(&mut self) -> Text {
+    fn bump(&mut self) -> SharedStr {
         self.version += 1;
         self.version.to_string().into()
     }
 }
 
-fn present(object: Object) -> Change {
+fn present(object: Object) -> ResourceEvent {
     match object {
-        Object::Slice(slice) => Change::Slice(Sight::Present(slice)),
-        Object::Endpoints(endpoints) => Change::Endpoints(Sight::Present(endpoints)),
+        Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Applied(slice)),
+        Object::Endpoints(endpoints) => ResourceEvent::Endpoints(ObjectEvent::Applied(endpoints)),
     }
 }
 
-fn gone(object: Object) -> Change {
+fn gone(object: Object) -> ResourceEvent {
     match object {
-        Object::Slice(slice) => Change::Slice(Sight::Gone(slice)),
-        Object::Endpoints(endpoints) => Change::Endpoints(Sight::Gone(endpoints)),
+        Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Deleted(slice)),
+        Object::Endpoints(endpoints) => ResourceEvent::Endpoints(ObjectEvent::Deleted(endpoints)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use endpointd_engine::{Effect, Input};
-use endpointd_model::{Object, Pod, Readiness, Resource, Timestamp, Write, names};
+use endpointd_model::{Object, Pod, PublishedResource, Readiness, Timestamp, Write, names};
 
 use crate::cluster::Cluster;
 use crate::objects::{addresses, endpoints, key, pod, settled, unready};
@@ -21,7 +21,7 @@ fn writes_now(cluster: &mut Cluster) -> Vec<Write> {
     sent.collect()
 }
 
-fn sent_now(cluster: &mut Cluster) -> Vec<Resource> {
+fn sent_now(cluster: &mut Cluster) -> Vec<PublishedResource> {
     writes_now(cluster).iter().map(Write::resource).collect()
 }
 
@@ -37,7 +37,7 @@ fn slices_are_written_first_whichever_controller_has_its_turn() {
     for _ in 0..3 {
         cluster.forget_log();
         cluster.change_pod(&key("web-0"), unready);
-        cluster.remove_object(Resource::Endpoints, &key("api"));
+        cluster.remove_object(PublishedResource::Endpoints, &key("api"));
         cluster.run();
         let place = |what: &str| cluster.sent.iter().position(|sent| sent.starts_with(what));
         assert!(place("update endpointslices") < place("update endpoints web"));
@@ -54,11 +54,11 @@ fn slices_without_an_answer_hold_up_endpoints_for_a_moment_only() {
         let mut cluster = settled(&[("web", n_pods)]);
         cluster.pass(Duration::from_secs(1));
         cluster.change_pod(&key("web-0"), unready);
-        assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+        assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
         cluster.now = cluster.now + 24 * MILLI;
         assert_eq!(sent_now(&mut cluster), []);
         cluster.now = cluster.engine.wake_at().expect("Endpoints wait");
-        assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+        assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints]);
     }
 }
 
@@ -66,21 +66,21 @@ fn slices_without_an_answer_hold_up_endpoints_for_a_moment_only() {
 fn changes_that_keep_coming_do_not_prolong_the_wait() {
     let mut cluster = settled(&[("web", 2)]);
     cluster.put_pod(pod("web-2"));
-    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+    assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
     for n in 3..8 {
         cluster.now = cluster.now + 4 * MILLI;
         cluster.put_pod(pod(&format!("web-{n}")));
         assert_eq!(sent_now(&mut cluster), []);
     }
     cluster.now = cluster.now + 5 * MILLI;
-    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+    assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints]);
 }
 
 #[test]
 fn endpoints_overtaken_while_they_wait_are_written_once_for_all_changes() {
     let mut cluster = settled(&[("web", 3)]);
     cluster.change_pod(&key("web-0"), unready_since(100));
-    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+    assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
     cluster.now = cluster.now + 4 * MILLI;
     cluster.change_pod(&key("web-1"), unready_since(200));
     assert_eq!(sent_now(&mut cluster), []);
@@ -99,21 +99,21 @@ fn who_stops_leading_drops_what_waits() {
         cluster.report().controllers.iter().map(|one| one.n_in_flight).sum()
     };
     cluster.change_pod(&key("web-0"), unready);
-    assert_eq!(sent_now(&mut cluster), [Resource::Slices]);
+    assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
     assert_eq!(n_in_flight(&cluster), 2);
-    cluster.tell(Input::Follow);
+    cluster.tell(Input::LeadershipLost);
     assert_eq!(n_in_flight(&cluster), 1, "only what was sent");
     cluster.now = cluster.now + 60 * MILLI;
     assert_eq!(sent_now(&mut cluster), []);
-    cluster.tell(Input::Lead);
-    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints], "the slices are unanswered");
+    cluster.tell(Input::LeadershipAcquired);
+    assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints], "the slices are unanswered");
 }
 
 #[test]
 fn slices_that_fail_hold_up_nothing() {
     let mut cluster = settled(&[("web", 2)]);
     cluster.is_slow = true;
-    cluster.refuse = Some(|write| write.resource() == Resource::Slices);
+    cluster.refuse = Some(|write| write.resource() == PublishedResource::Slices);
     cluster.change_pod(&key("web-0"), unready);
     cluster.run();
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "(10.0.0.1)"], "at once");
@@ -125,10 +125,10 @@ fn slices_that_fail_hold_up_nothing() {
 #[test]
 fn endpoints_that_alone_are_wrong_wait_for_nobody() {
     let mut cluster = settled(&[("web", 2)]);
-    let mut edited = cluster.objects[&(Resource::Endpoints, key("web"))].clone();
+    let mut edited = cluster.objects[&(PublishedResource::Endpoints, key("web"))].clone();
     if let Object::Endpoints(endpoints) = &mut edited {
         endpoints.subsets.clear();
     }
     cluster.put_object(edited);
-    assert_eq!(sent_now(&mut cluster), [Resource::Endpoints]);
+    assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints]);
 }

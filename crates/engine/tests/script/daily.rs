@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use endpointd_engine::{Input, Settings};
-use endpointd_model::{Kind, News, Object, Resource, Uid};
+use endpointd_model::{Object, PublishedResource, Uid, WatchSignal, WatchedResource};
 
 use crate::cluster::Cluster;
 use crate::objects::{addresses, endpoints, key, node, pod, ready, service, settled, unready};
@@ -35,13 +35,18 @@ fn nothing_is_written_before_every_kind_is_known() {
     cluster.put_node(node("n"));
     cluster.put_service(service("web"));
     cluster.put_pod(pod("web-0"));
-    cluster.tell(Input::Lead);
-    for kind in [Kind::Services, Kind::Pods, Kind::Endpoints, Kind::Slices] {
+    cluster.tell(Input::LeadershipAcquired);
+    for kind in [
+        WatchedResource::Services,
+        WatchedResource::Pods,
+        WatchedResource::Endpoints,
+        WatchedResource::Slices,
+    ] {
         cluster.list(kind);
         cluster.pass(Duration::from_secs(60));
         assert!(cluster.sent.is_empty(), "{kind:?}");
     }
-    cluster.list(Kind::Nodes);
+    cluster.list(WatchedResource::Nodes);
     cluster.run();
     assert_eq!(cluster.sent.len(), 2);
 }
@@ -59,7 +64,7 @@ fn a_foreign_delete_and_a_foreign_edit_are_repaired_also_after_a_restart() {
     let mut cluster = settled(&[("web", 2)]);
     cluster.restart();
     let name = cluster.slices()[0].meta.key();
-    cluster.remove_object(Resource::Slices, &name);
+    cluster.remove_object(PublishedResource::Slices, &name);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web").len(), 2, "made again");
 
@@ -69,7 +74,7 @@ fn a_foreign_delete_and_a_foreign_edit_are_repaired_also_after_a_restart() {
     cluster.run();
     assert_eq!(endpoints(&cluster, "web").len(), 2, "put right");
 
-    cluster.remove_object(Resource::Endpoints, &key("web"));
+    cluster.remove_object(PublishedResource::Endpoints, &key("web"));
     cluster.run();
     assert_eq!(addresses(&cluster, "web").len(), 2);
 }
@@ -99,11 +104,11 @@ fn a_removal_goes_before_the_rest_of_the_start_up() {
     for kind in cluster.engine.kinds() {
         cluster.list(kind);
     }
-    cluster.tell(Input::Lead);
+    cluster.tell(Input::LeadershipAcquired);
     cluster.change_pod(&key("s49-0"), unready);
     let pod = cluster.pods[&key("s49-0")].clone();
-    let change = endpointd_model::Change::Pod(endpointd_model::Sight::Present(pod));
-    cluster.tell(Input::News(Kind::Pods, News::Seen(Box::new(change))));
+    let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
+    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::Event(Box::new(change))));
     cluster.run();
     let at = |name: &str| {
         let is_it = |sent: &String| sent.starts_with(&format!("create endpointslices {name}"));
@@ -211,8 +216,8 @@ fn a_label_that_moves_a_pod_concerns_the_service_it_leaves_and_the_one_it_joins(
 #[test]
 fn a_pod_that_flaps_faster_than_the_watch_of_endpoints_ends_up_right() {
     let mut cluster = settled(&[("web", 2)]);
-    cluster.hold(Kind::Endpoints);
-    cluster.hold(Kind::Slices);
+    cluster.hold(WatchedResource::Endpoints);
+    cluster.hold(WatchedResource::Slices);
     for _ in 0..5 {
         cluster.change_pod(&key("web-0"), unready);
         cluster.run();

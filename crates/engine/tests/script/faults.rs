@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use endpointd_engine::{Input, KeyState};
-use endpointd_model::{Key, Kind, Meta, News, Object, Write};
+use endpointd_model::{Key, Meta, Object, WatchSignal, WatchedResource, Write};
 
 use crate::cluster::Mishap;
 use crate::objects::{endpoints, key, pod, service, settled, unready};
@@ -11,8 +11,8 @@ use crate::objects::{endpoints, key, pod, service, settled, unready};
 #[test]
 fn a_create_whose_answer_was_lost_is_not_repeated() {
     let mut cluster = settled(&[]);
-    cluster.hold(Kind::Slices);
-    cluster.hold(Kind::Endpoints);
+    cluster.hold(WatchedResource::Slices);
+    cluster.hold(WatchedResource::Endpoints);
     cluster.mishaps.extend([Mishap::LostApplied, Mishap::LostApplied]);
     cluster.put_service(service("web"));
     cluster.run();
@@ -36,7 +36,7 @@ fn a_create_that_was_lost_on_its_way_is_sent_again() {
 #[test]
 fn a_conflict_is_settled_by_reading_and_planning_again() {
     let mut cluster = settled(&[("web", 2)]);
-    cluster.hold(Kind::Slices);
+    cluster.hold(WatchedResource::Slices);
     let mut edited = cluster.slices()[0].clone();
     edited.endpoints.pop();
     cluster.put_object(Object::Slice(edited));
@@ -101,7 +101,7 @@ fn a_refused_create_holds_back_neither_removals_nor_neighbours() {
     let n_unready = endpoints(&cluster, "web").iter().filter(|one| one.contains("un")).count();
     assert_eq!(n_unready, 10, "at once");
     assert_eq!(endpoints(&cluster, "api"), ["10.0.0.1 unready"]);
-    assert!(cluster.notices.iter().any(|one| one.message.contains("quota exceeded")));
+    assert!(cluster.event_records.iter().any(|one| one.message.contains("quota exceeded")));
 
     cluster.refuse = None;
     cluster.pass(Duration::from_secs(31));
@@ -142,7 +142,7 @@ fn what_cannot_be_published_elsewhere_is_not_removed() {
 #[test]
 fn what_is_refused_for_ever_is_tried_a_few_times_a_minute_for_ever() {
     let mut cluster = settled(&[]);
-    cluster.refuse = Some(|write| write.resource() == endpointd_model::Resource::Slices);
+    cluster.refuse = Some(|write| write.resource() == endpointd_model::PublishedResource::Slices);
     cluster.put_service(service("web"));
     cluster.pass(Duration::from_secs(60));
     let n_first = cluster.sent.len() - 1;
@@ -197,8 +197,8 @@ fn an_older_event_does_not_undo_our_own_write() {
     cluster.change_pod(&key("web-0"), unready);
     cluster.run();
     cluster.forget_log();
-    let change = endpointd_model::Change::Slice(endpointd_model::Sight::Present(old));
-    cluster.tell(Input::News(Kind::Slices, News::Seen(Box::new(change))));
+    let change = endpointd_model::ResourceEvent::Slice(endpointd_model::ObjectEvent::Applied(old));
+    cluster.tell(Input::Watch(WatchedResource::Slices, WatchSignal::Event(Box::new(change))));
     cluster.run();
     assert_eq!((cluster.sent.len(), cluster.ends.len()), (0, 0));
 }
@@ -206,7 +206,7 @@ fn an_older_event_does_not_undo_our_own_write() {
 #[test]
 fn a_deleted_slice_is_not_brought_back_by_older_events() {
     let mut cluster = settled(&[("web", 1)]);
-    cluster.hold(Kind::Slices);
+    cluster.hold(WatchedResource::Slices);
     let slice = cluster.slices()[0].clone();
     let touched = cluster.put_object(Object::Slice(slice));
     cluster.put_service(endpointd_model::Service {
@@ -244,16 +244,20 @@ fn a_foreign_slice_with_the_name_we_want_is_left_alone() {
 #[test]
 fn an_object_that_cannot_be_read_stays_as_it_was() {
     let mut cluster = settled(&[("web", 2)]);
-    cluster.tell(Input::News(Kind::Pods, News::Listing));
+    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::InitStarted));
     let reason = "`status.podIPs`: not a list".into();
-    cluster.tell(Input::News(Kind::Pods, News::Unreadable { key: key("web-0"), reason }));
+    cluster.tell(Input::Watch(
+        WatchedResource::Pods,
+        WatchSignal::DecodeError { key: key("web-0"), reason },
+    ));
     let pod = cluster.pods[&key("web-1")].clone();
-    let change = endpointd_model::Change::Pod(endpointd_model::Sight::Present(pod));
-    cluster.tell(Input::News(Kind::Pods, News::Seen(Box::new(change))));
-    cluster.tell(Input::News(Kind::Pods, News::Listed(10_000.into())));
+    let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
+    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::Event(Box::new(change))));
+    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::InitDone(10_000.into())));
     cluster.run();
     assert_eq!(cluster.sent, [""; 0]);
     let report = cluster.report();
-    let pods = report.kinds.iter().find(|one| one.kind == Kind::Pods).expect("watched");
-    assert_eq!(pods.unreadable.len(), 1);
+    let pods =
+        report.watches.iter().find(|one| one.resource == WatchedResource::Pods).expect("watched");
+    assert_eq!(pods.decode_errors.len(), 1);
 }

@@ -3,20 +3,21 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{ControllerSettings, Effect, Input, Settings, Ticket};
+use endpointd_engine::{ControllerSettings, Effect, Input, RequestId, Settings};
 use endpointd_model::{
-    Change, Controller, EndpointAddress, Endpoints, Found, Kind, Labels, Lookup, Meta, News,
-    Object, Resource, Service, Sight, Subset, Uid, names,
+    Controller, EndpointAddress, Endpoints, Labels, LiveRead, LiveReadResult, Meta, Object,
+    ObjectEvent, PublishedResource, ResourceEvent, Service, Subset, Uid, WatchSignal,
+    WatchedResource, names,
 };
 
 use crate::cluster::{Cluster, Mishap};
 use crate::objects::{addresses, endpoints, key, pod, service, settled, unready};
 
 /// Steps until the engine asks for a read; says which.
-fn next_look(cluster: &mut Cluster) -> (Ticket, Lookup) {
+fn next_look(cluster: &mut Cluster) -> (RequestId, LiveRead) {
     for _ in 0..1000 {
         match cluster.engine.next(cluster.now) {
-            Some(Effect::Look { ticket, lookup }) => return (ticket, lookup),
+            Some(Effect::LiveRead { id, read }) => return (id, read),
             Some(effect) => cluster.perform(effect),
             None if cluster.step() => {}
             None => cluster.now = cluster.engine.wake_at().expect("something will be done"),
@@ -51,7 +52,7 @@ fn a_slice_deleted_before_our_create_is_answered_is_created_again() {
     cluster.put_service(service("web"));
     cluster.step_until(|cluster| !cluster.slices().is_empty());
     let slice = cluster.slices()[0].meta.key();
-    cluster.remove_object(Resource::Slices, &slice);
+    cluster.remove_object(PublishedResource::Slices, &slice);
     cluster.pass(Duration::from_secs(60));
     assert_eq!(cluster.slices().len(), 1);
 }
@@ -66,8 +67,8 @@ fn a_read_from_before_an_object_appeared_does_not_hide_it() {
     // Someone else creates them after they were looked for and before we hear of it.
     cluster.put_object(by_hand("web"));
     cluster.run();
-    for (ticket, _) in looks {
-        cluster.tell(Input::Found(ticket, Found::Absent));
+    for (id, _) in looks {
+        cluster.tell(Input::LiveReadResult(id, LiveReadResult::Absent));
     }
     cluster.pass(Duration::from_secs(60));
     assert!(cluster.sent.len() <= 6, "no end: {:?}", cluster.sent);
@@ -100,7 +101,7 @@ fn a_selector_that_comes_while_slices_are_being_mirrored_ends_the_mirroring() {
     cluster.put_service(Service { selector: Labels::default(), ..service("old") });
     cluster.put_object(by_hand("old"));
     cluster.step_until(|cluster| !cluster.slices().is_empty());
-    cluster.hold(Kind::Slices);
+    cluster.hold(WatchedResource::Slices);
     cluster.put_service(service("old"));
     cluster.run();
     cluster.release();
@@ -119,13 +120,13 @@ fn an_old_picture_brings_nothing_back() {
     cluster.remove_pod(&key("web-1"));
     cluster.run();
     cluster.forget_log();
-    cluster.tell(Input::News(Kind::Pods, News::Listing));
+    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::InitStarted));
     for pod in [cluster.pods[&key("web-0")].clone(), ghost] {
-        let seen = News::Seen(Box::new(Change::Pod(Sight::Present(pod))));
-        cluster.tell(Input::News(Kind::Pods, seen));
+        let seen = WatchSignal::Event(Box::new(ResourceEvent::Pod(ObjectEvent::Applied(pod))));
+        cluster.tell(Input::Watch(WatchedResource::Pods, seen));
     }
     cluster.pass(Duration::from_secs(5));
-    cluster.tell(Input::News(Kind::Pods, News::Listed(1.into())));
+    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::InitDone(1.into())));
     cluster.pass(Duration::from_secs(60));
     assert_eq!(cluster.sent, [""; 0]);
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
@@ -138,10 +139,10 @@ fn two_absences_are_confirmed_one_after_the_other() {
     cluster.remove_service(&key("old"));
     // Of the endpoints controller and of the mirroring controller.
     let looks = [next_look(&mut cluster), next_look(&mut cluster)];
-    cluster.remove_object(Resource::Endpoints, &key("old"));
+    cluster.remove_object(PublishedResource::Endpoints, &key("old"));
     while cluster.deliver() {}
-    for (ticket, lookup) in looks {
-        cluster.answer_look(ticket, &lookup);
+    for (id, read) in looks {
+        cluster.answer_look(id, &read);
     }
     cluster.pass(Duration::from_secs(60));
     assert!(cluster.slices().is_empty());
@@ -152,7 +153,8 @@ fn two_absences_are_confirmed_one_after_the_other() {
 #[test]
 fn a_lock_is_not_deleted_even_if_its_service_goes_during_a_sync() {
     let mut cluster = settled(&[("web", 1)]);
-    let Object::Endpoints(mut lock) = cluster.objects[&(Resource::Endpoints, key("web"))].clone()
+    let Object::Endpoints(mut lock) =
+        cluster.objects[&(PublishedResource::Endpoints, key("web"))].clone()
     else {
         panic!("Endpoints")
     };
@@ -185,7 +187,7 @@ fn nothing_is_remembered_of_a_service_that_is_gone() {
     cluster.pass(Duration::from_secs(60));
     cluster.remove_pod(&key("web-0"));
     cluster.pass(Duration::from_secs(60));
-    assert_eq!(cluster.report().sizes.n_remembered_keys, 0);
+    assert_eq!(cluster.report().sizes.n_tracked_keys, 0);
 }
 
 /// Seed 39: a confirmed absence outlived the term it was read in.
@@ -193,28 +195,28 @@ fn nothing_is_remembered_of_a_service_that_is_gone() {
 fn what_was_read_before_the_lease_was_lost_is_forgotten() {
     let mut cluster = settled(&[("web", 1)]);
     cluster.remove_service(&key("web"));
-    let (ticket, _) = next_look(&mut cluster);
-    cluster.tell(Input::Follow);
-    cluster.tell(Input::Found(ticket, Found::Absent));
+    let (id, _) = next_look(&mut cluster);
+    cluster.tell(Input::LeadershipLost);
+    cluster.tell(Input::LiveReadResult(id, LiveReadResult::Absent));
     cluster.run();
-    assert_eq!(cluster.report().sizes.n_remembered_keys, 0);
+    assert_eq!(cluster.report().sizes.n_tracked_keys, 0);
     assert_ne!(cluster.services.get(&key("web")).map(|one| &one.uid), Some(&Uid::default()));
 }
 
-/// Found by the small-scope search: the answer about a node came after the node, and then the view
+/// LiveReadResult by the small-scope search: the answer about a node came after the node, and then the view
 /// of the nodes was lost.
 #[test]
 fn a_read_from_before_a_node_came_does_not_take_its_pods_out() {
     let mut cluster = settled(&[("web", 1)]);
     let node = cluster.nodes["n"].clone();
     cluster.remove_node("n");
-    let (ticket, lookup) = next_look(&mut cluster);
-    assert_eq!(lookup, Lookup::Node("n".into()));
+    let (id, read) = next_look(&mut cluster);
+    assert_eq!(read, LiveRead::Node("n".into()));
     cluster.put_node(node);
     while cluster.deliver() {}
     let hidden = std::mem::take(&mut cluster.nodes);
-    cluster.list(Kind::Nodes);
-    cluster.tell(Input::Found(ticket, Found::Absent));
+    cluster.list(WatchedResource::Nodes);
+    cluster.tell(Input::LiveReadResult(id, LiveReadResult::Absent));
     cluster.nodes = hidden;
     cluster.pass(Duration::from_secs(60));
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
@@ -226,17 +228,17 @@ fn a_read_from_before_a_node_came_does_not_take_its_pods_out() {
 fn a_service_that_goes_while_it_is_looked_for_stays_gone() {
     let mut cluster = settled(&[("web", 1)]);
     let hidden = std::mem::take(&mut cluster.services);
-    cluster.list(Kind::Services);
+    cluster.list(WatchedResource::Services);
     cluster.services = hidden;
-    let (ticket, lookup) = next_look(&mut cluster);
-    let found = cluster.look(&lookup);
+    let (id, read) = next_look(&mut cluster);
+    let found = cluster.look(&read);
     cluster.remove_service(&key("web"));
     while cluster.deliver() {}
-    cluster.tell(Input::Found(ticket, found));
+    cluster.tell(Input::LiveReadResult(id, found));
     cluster.pass(Duration::from_secs(60));
     let slices: Vec<_> = cluster.slices().iter().map(|slice| slice.meta.key()).collect();
     for slice in slices {
-        cluster.remove_object(Resource::Slices, &slice);
+        cluster.remove_object(PublishedResource::Slices, &slice);
     }
     cluster.pass(Duration::from_secs(60));
     assert!(cluster.slices().is_empty(), "{:?}", cluster.sent);
@@ -247,15 +249,15 @@ fn a_service_that_goes_while_it_is_looked_for_stays_gone() {
 fn an_answer_during_a_picture_is_judged_by_the_picture() {
     let mut cluster = settled(&[]);
     cluster.is_slow = true;
-    cluster.hold(Kind::Slices);
+    cluster.hold(WatchedResource::Slices);
     cluster.put_service(service("web"));
     cluster.step_until(|cluster| !cluster.slices().is_empty());
     let slice = cluster.slices()[0].meta.key();
-    cluster.remove_object(Resource::Slices, &slice);
-    cluster.forget_news(Kind::Slices);
-    cluster.tell(Input::News(Kind::Slices, News::Listing));
+    cluster.remove_object(PublishedResource::Slices, &slice);
+    cluster.forget_news(WatchedResource::Slices);
+    cluster.tell(Input::Watch(WatchedResource::Slices, WatchSignal::InitStarted));
     cluster.run();
-    cluster.tell(Input::News(Kind::Slices, News::Listed(cluster.version())));
+    cluster.tell(Input::Watch(WatchedResource::Slices, WatchSignal::InitDone(cluster.version())));
     cluster.release();
     cluster.pass(Duration::from_secs(60));
     assert_eq!(cluster.slices().len(), 1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use endpointd_engine::{Effect, Input, Settings};
-use endpointd_model::Outcome;
+use endpointd_model::WriteResult;
 
 use crate::cluster::Cluster;
 use crate::objects::{endpoints, key, node, pod, service, settled, unready};
@@ -20,7 +20,7 @@ fn a_standby_knows_everything_and_writes_nothing() {
     cluster.pass(Duration::from_secs(60));
     assert!(cluster.sent.is_empty());
     assert!(cluster.report().is_ready() && !cluster.report().is_leading);
-    cluster.tell(Input::Lead);
+    cluster.tell(Input::LeadershipAcquired);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
 }
@@ -30,18 +30,18 @@ fn who_stops_leading_sends_nothing_more_and_takes_up_all_when_leading_again() {
     let mut cluster = settled(&[("web", 1)]);
     cluster.change_pod(&key("web-0"), unready);
     let pod = cluster.pods[&key("web-0")].clone();
-    let change = endpointd_model::Change::Pod(endpointd_model::Sight::Present(pod));
-    let news = endpointd_model::News::Seen(Box::new(change));
-    cluster.tell(Input::News(endpointd_model::Kind::Pods, news));
+    let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
+    let news = endpointd_model::WatchSignal::Event(Box::new(change));
+    cluster.tell(Input::Watch(endpointd_model::WatchedResource::Pods, news));
     let sent = cluster.engine.next(cluster.now);
-    let Some(Effect::Send { ticket, .. }) = sent else { panic!("a write is under way: {sent:?}") };
-    cluster.tell(Input::Follow);
+    let Some(Effect::Send { id, .. }) = sent else { panic!("a write is under way: {sent:?}") };
+    cluster.tell(Input::LeadershipLost);
     cluster.pass(Duration::from_secs(60));
     assert!(cluster.sent.is_empty(), "{:?}", cluster.sent);
-    cluster.tell(Input::Outcome(ticket, Outcome::Unsent));
+    cluster.tell(Input::WriteResult(id, WriteResult::NotLeader));
     cluster.run();
     assert!(cluster.engine.is_idle());
-    cluster.tell(Input::Lead);
+    cluster.tell(Input::LeadershipAcquired);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
 }

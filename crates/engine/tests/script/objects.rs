@@ -3,8 +3,8 @@
 
 use endpointd_engine::Settings;
 use endpointd_model::{
-    ClusterIp, Family, Key, Labels, Node, Pod, PodIp, PodIps, Protocol, Readiness, Resource,
-    Service, ServicePort, TargetPort, Uid,
+    ClusterIp, Family, Key, Labels, Node, Pod, PodIp, PodIps, Protocol, PublishedResource,
+    Readiness, Service, ServicePort, TargetPort, Uid,
 };
 
 use crate::cluster::Cluster;
@@ -98,7 +98,7 @@ pub fn endpoints(cluster: &Cluster, service: &str) -> Vec<String> {
 
 /// Addresses of the Endpoints object, those not ready in brackets.
 pub fn addresses(cluster: &Cluster, service: &str) -> Vec<String> {
-    let object = cluster.objects.get(&(Resource::Endpoints, key(service)));
+    let object = cluster.objects.get(&(PublishedResource::Endpoints, key(service)));
     let Some(endpointd_model::Object::Endpoints(endpoints)) = object else { return Vec::new() };
     let of = |subset: &endpointd_model::Subset| {
         let ready = subset.addresses.iter().map(|one| one.ip.to_string());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use endpointd_engine::{Input, Settings};
-use endpointd_model::{Kind, Object, Phase, Resource, Uid};
+use endpointd_model::{Object, Phase, PublishedResource, Uid, WatchedResource};
 
 use crate::cluster::{Cluster, Mishap};
 use crate::objects::{addresses, endpoints, key, node, pod, ready, service, unready};
@@ -29,8 +29,8 @@ impl Dice {
         SERVICES[self.roll(SERVICES.len() as u64) as usize]
     }
 
-    fn kind(&mut self) -> Kind {
-        Kind::ALL[self.roll(Kind::ALL.len() as u64) as usize]
+    fn kind(&mut self) -> WatchedResource {
+        WatchedResource::ALL[self.roll(WatchedResource::ALL.len() as u64) as usize]
     }
 }
 
@@ -104,9 +104,9 @@ fn misbehave(cluster: &mut Cluster, dice: &mut Dice) {
         3 if dice.roll(2) == 0 => cluster.is_slow = dice.roll(2) == 0,
         3 => cluster.is_blind = dice.roll(2) == 0,
         4 => {
-            cluster.tell(Input::Follow);
+            cluster.tell(Input::LeadershipLost);
             cluster.run();
-            cluster.tell(Input::Lead);
+            cluster.tell(Input::LeadershipAcquired);
         }
         5 if dice.roll(4) == 0 => cluster.restart(),
         _ => cluster.mishaps.push_back(mishap),
@@ -138,13 +138,13 @@ fn storm(seed: u64) -> Cluster {
 fn check(cluster: &Cluster, seed: u64) {
     for name in SERVICES {
         let Some(service) = cluster.services.get(&key(name)) else {
-            let leftover = cluster.objects.get(&(Resource::Endpoints, key(name)));
+            let leftover = cluster.objects.get(&(PublishedResource::Endpoints, key(name)));
             assert!(leftover.is_none(), "seed {seed}: Endpoints of `{name}` are left");
             continue;
         };
         let mut want = BTreeSet::new();
         let mut want_addresses = BTreeSet::new();
-        for pod in cluster.pods.values().filter(|pod| pod.phase == Phase::Live) {
+        for pod in cluster.pods.values().filter(|pod| pod.phase == Phase::Active) {
             if !service.selector.selects(&pod.labels) {
                 continue;
             }
@@ -183,7 +183,7 @@ fn storm_then_calm(seed: u64) {
     let orphans: Vec<_> =
         cluster.slices().into_iter().filter(is_orphan).map(|slice| slice.meta.key()).collect();
     for orphan in orphans {
-        cluster.remove_object(Resource::Slices, &orphan);
+        cluster.remove_object(PublishedResource::Slices, &orphan);
     }
     cluster.pass(Duration::from_secs(40));
     check(&cluster, seed);

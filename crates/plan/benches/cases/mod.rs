@@ -2,10 +2,10 @@
 
 use endpointd_model::{
     ClusterIp, EndpointSlice, Family, Node, Pod, PodIp, PodIps, Readiness, Service, ServicePort,
-    TargetPort, Text, Timestamp, Uid,
+    SharedStr, TargetPort, Timestamp, Uid,
 };
 use endpointd_plan::{
-    Memory, NodeState, Plan, PodOnNode, Settings, SliceSnapshot, Topology, World,
+    CarriedState, ClusterState, NodeState, Plan, PodOnNode, Settings, SliceSnapshot, Topology,
 };
 
 /// One Service and all that its plan looks at.
@@ -14,19 +14,19 @@ pub struct Case {
     pods: Vec<Pod>,
     slices: Vec<EndpointSlice>,
     topology: Topology,
-    memory: Memory,
+    carried: CarriedState,
 }
 
 impl Case {
     pub fn plan(&self) -> Plan {
-        let zone: Text = "zone-a".into();
+        let zone: SharedStr = "zone-a".into();
         let on_node = |pod| PodOnNode { pod, node: NodeState::Known { zone: Some(&zone) } };
         let snapshot = SliceSnapshot {
             service: Some(&self.service),
             pods: self.pods.iter().map(on_node).collect(),
             topology: &self.topology,
             slices: self.slices.iter().collect(),
-            memory: &self.memory,
+            carried: &self.carried,
         };
         endpointd_plan::slices(&snapshot, &Settings::default())
     }
@@ -34,10 +34,10 @@ impl Case {
     /// The same with its plan applied.
     fn settled(mut self) -> Self {
         let plan = self.plan();
-        let mut world = World::default();
+        let mut world = ClusterState::default();
         plan.writes.iter().for_each(|write| world.apply(write));
         self.slices = world.slices.into_values().collect();
-        self.memory = plan.memory;
+        self.carried = plan.carried;
         assert!(self.plan().is_empty(), "a case starts at rest");
         self
     }
@@ -68,7 +68,7 @@ pub fn cold(n_pods: usize) -> Case {
     let pods = (0..n_pods).map(pod).collect();
     let nodes = [Node { name: "node-0".into(), ..Node::default() }];
     let topology = Topology::of(&nodes);
-    Case { service, pods, slices: Vec::new(), topology, memory: Memory::default() }
+    Case { service, pods, slices: Vec::new(), topology, carried: CarriedState::default() }
 }
 
 /// A Service of many ports, half of them named.

@@ -7,7 +7,7 @@ mod nodes;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use endpointd_model::{EndpointSlice, Hints, Text};
+use endpointd_model::{EndpointSlice, Hints, SharedStr};
 
 use self::allocation::{Allocations, allocate, moves};
 pub use self::nodes::{Topology, is_overloaded};
@@ -35,7 +35,7 @@ pub fn assign(drafts: &mut [Draft], topology: &Topology) -> Result<CountByZone, 
     Ok(count_by_zone)
 }
 
-fn name<'d>(draft: &'d Draft) -> Option<&'d Text> {
+fn name<'d>(draft: &'d Draft) -> Option<&'d SharedStr> {
     draft.slice().map(|slice| &slice.meta.name)
 }
 
@@ -58,12 +58,12 @@ struct Sheet<'a> {
 struct Ready<'a> {
     /// Index in the slice.
     at: usize,
-    own: Option<&'a Text>,
-    hinted: Cow<'a, [Text]>,
+    own: Option<&'a SharedStr>,
+    hinted: Cow<'a, [SharedStr]>,
 }
 
 /// What became of a sheet: zones by index, or nothing new.
-type Decided = Option<Vec<(usize, Text)>>;
+type Decided = Option<Vec<(usize, SharedStr)>>;
 
 impl<'a> Sheet<'a> {
     fn of(draft: &'a Draft) -> Self {
@@ -152,7 +152,7 @@ impl Board<'_> {
     fn is_valid(&self, sheet: &Sheet) -> bool {
         sheet.ready.iter().all(|ready| {
             let is_allowed =
-                |zone: &Text| self.allocations.contains_key(zone) || ready.own == Some(zone);
+                |zone: &SharedStr| self.allocations.contains_key(zone) || ready.own == Some(zone);
             !ready.hinted.is_empty() && ready.hinted.iter().all(is_allowed)
         })
     }
@@ -203,7 +203,7 @@ impl Board<'_> {
 
 /// By how many endpoints zones are over their maximum, in all.
 fn n_over(counts: &CountByZone, allocations: &Allocations) -> usize {
-    let over = |(zone, n): (&Text, &usize)| {
+    let over = |(zone, n): (&SharedStr, &usize)| {
         allocations.get(zone).map_or(0, |allocation| n.saturating_sub(allocation.maximum))
     };
     counts.iter().map(over).sum()
@@ -223,8 +223,8 @@ fn count(ready: &[Ready], counts: &mut CountByZone) {
 /// Hands the endpoint to the first zone in need, if its own has any to give.
 fn redirect(
     ready: &mut Ready,
-    giving: &mut BTreeMap<Text, usize>,
-    receiving: &mut BTreeMap<Text, usize>,
+    giving: &mut BTreeMap<SharedStr, usize>,
+    receiving: &mut BTreeMap<SharedStr, usize>,
 ) {
     let Some(n_to_give) = ready.own.and_then(|zone| giving.get_mut(zone)) else { return };
     let Some((zone, n_to_receive)) = receiving.iter_mut().find(|(_, n)| **n > 0) else { return };
@@ -251,7 +251,7 @@ fn apply(draft: &mut Draft, decided: Decided) {
     }
 }
 
-fn set(slice: &mut EndpointSlice, decided: Vec<(usize, Text)>) {
+fn set(slice: &mut EndpointSlice, decided: Vec<(usize, SharedStr)>) {
     for (at, zone) in decided {
         let hints = Hints { for_zones: vec![zone], for_nodes: Vec::new() };
         slice.endpoints[at].hints = Some(hints);

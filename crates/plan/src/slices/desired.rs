@@ -2,22 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointd_model::{BadAddress, EndpointSlice, Family, Pod, Service, Text, Uid};
+use endpointd_model::{BadAddress, EndpointSlice, Family, Pod, Service, SharedStr, Uid};
 
 use super::missing_nodes_notice;
 use super::published::PublishedPod;
 use crate::port_set::{PortResolver, PortSet};
-use crate::{LeftOut, Memory, NodeState, Plan, PodOnNode, Reason, Retry, pods};
+use crate::{CarriedState, ExcludedPod, ExclusionReason, NodeState, Plan, PodOnNode, Retry, pods};
 
 /// The matching pods, sorted by name, with what does not depend on the family.
 pub struct PodsByName<'a> {
     service: &'a Service,
     eligible: Vec<Eligible<'a>>,
     port_sets: Vec<PortSet>,
-    left_out: BTreeSet<LeftOut>,
-    bad_by_pod: BTreeMap<Text, BadAddress>,
+    excluded_pods: BTreeSet<ExcludedPod>,
+    bad_by_pod: BTreeMap<SharedStr, BadAddress>,
     /// Published although their node is not known, because they already are.
-    kept: BTreeSet<Text>,
+    kept: BTreeSet<SharedStr>,
 }
 
 struct Eligible<'a> {
@@ -39,16 +39,18 @@ impl<'a> PodsByName<'a> {
         sorted.sort_by(|a, b| a.pod.name.cmp(&b.pod.name));
         let mut resolver = PortResolver::new(service);
         let mut eligible = Vec::with_capacity(sorted.len());
-        let mut left_out = BTreeSet::new();
+        let mut excluded_pods = BTreeSet::new();
         for &&PodOnNode { pod, node } in &sorted {
             match pods::ineligible(pod) {
-                Some(reason) => drop(left_out.insert(LeftOut { pod: pod.name.clone(), reason })),
+                Some(reason) => {
+                    drop(excluded_pods.insert(ExcludedPod { pod: pod.name.clone(), reason }))
+                }
                 None => eligible.push(Eligible { pod, node, port_set: resolver.resolve(pod) }),
             }
         }
         let port_sets = resolver.into_port_sets();
         let (bad_by_pod, kept) = (BTreeMap::new(), BTreeSet::new());
-        Self { service, eligible, port_sets, left_out, bad_by_pod, kept }
+        Self { service, eligible, port_sets, excluded_pods, bad_by_pod, kept }
     }
 
     /// The pods of one family, in order of their names; the reasons for the others are kept.
@@ -79,7 +81,7 @@ impl<'a> PodsByName<'a> {
                 Some(published) => groups[*port_set].push(published),
                 None => {
                     let reason = addresses.why_none(family);
-                    self.left_out.insert(LeftOut { pod: pod.name.clone(), reason });
+                    self.excluded_pods.insert(ExcludedPod { pod: pod.name.clone(), reason });
                 }
             }
         }
@@ -87,28 +89,29 @@ impl<'a> PodsByName<'a> {
     }
 
     /// Says which pods were left out and why, and what people should be told about them.
-    pub fn report(mut self, memory: &mut Memory, plan: &mut Plan) {
+    pub fn report(mut self, carried: &mut CarriedState, plan: &mut Plan) {
         let mut messages = Vec::new();
         let not_kept = self.eligible.iter().filter(|one| !self.kept.contains(&one.pod.name));
         for Eligible { pod, node, .. } in not_kept {
             if let Some(reason) = missing_node(self.service, pod, *node) {
                 messages.push(skipped_message(self.service, pod));
-                self.left_out.insert(LeftOut { pod: pod.name.clone(), reason });
+                self.excluded_pods.insert(ExcludedPod { pod: pod.name.clone(), reason });
             }
         }
-        plan.left_out = self.left_out.into_iter().collect();
+        plan.excluded_pods = self.excluded_pods.into_iter().collect();
         if !messages.is_empty() {
             let retry = Retry::MissingNodes(messages);
-            plan.notices.push(missing_nodes_notice(self.service, &retry));
+            plan.event_records.push(missing_nodes_notice(self.service, &retry));
             plan.retry = Some(retry);
         }
-        plan.notices.extend(pods::bad_address_notice(&self.bad_by_pod, &mut memory.told_bad));
+        plan.event_records
+            .extend(pods::bad_address_notice(&self.bad_by_pod, &mut carried.told_bad));
     }
 }
 
 /// A pod whose node is missing is skipped, unless the Service wants addresses whatever their
 /// state.
-fn missing_node(service: &Service, pod: &Pod, node: NodeState) -> Option<Reason> {
+fn missing_node(service: &Service, pod: &Pod, node: NodeState) -> Option<ExclusionReason> {
     let is_missing = match node {
         NodeState::Known { .. } => pod.node_name.is_none(),
         NodeState::Unknown | NodeState::Gone => true,
@@ -116,11 +119,15 @@ fn missing_node(service: &Service, pod: &Pod, node: NodeState) -> Option<Reason>
     if !is_missing || service.publish_not_ready {
         return None;
     }
-    Some(if pod.node_name.is_some() { Reason::NodeNotFound } else { Reason::NotScheduled })
+    Some(if pod.node_name.is_some() {
+        ExclusionReason::NodeNotFound
+    } else {
+        ExclusionReason::NotScheduled
+    })
 }
 
 /// Of what is published now. By uid: another pod of the same name was never published.
-fn zone_by_pod<'a>(observed: &[&'a EndpointSlice]) -> BTreeMap<&'a Uid, Option<&'a Text>> {
+fn zone_by_pod<'a>(observed: &[&'a EndpointSlice]) -> BTreeMap<&'a Uid, Option<&'a SharedStr>> {
     let endpoints = observed.iter().copied().flat_map(|slice| &slice.endpoints);
     let zone = |endpoint: &'a endpointd_model::Endpoint| {
         Some((&endpoint.target_ref.as_ref()?.uid, endpoint.zone.as_ref()))

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::net::IpAddr;
 
-use endpointd_model::{Conditions, Endpoint, IpText, Pod, Service, Text};
+use endpointd_model::{Conditions, Endpoint, IpStr, Pod, Service, SharedStr};
 
 use endpointd_mutants::{Mutant, is_on};
 
@@ -14,8 +14,8 @@ use crate::pods::{self, Addresses};
 pub struct PublishedPod<'a> {
     pod: &'a Pod,
     conditions: Conditions,
-    hostname: Option<&'a Text>,
-    zone: Option<&'a Text>,
+    hostname: Option<&'a SharedStr>,
+    zone: Option<&'a SharedStr>,
     /// Sorted as text, as upstream writes them.
     addresses: OneOrMore,
 }
@@ -23,7 +23,7 @@ pub struct PublishedPod<'a> {
 /// Nearly every pod has one address of a family.
 enum OneOrMore {
     One(IpAddr),
-    More(Vec<Text>),
+    More(Vec<SharedStr>),
 }
 
 impl<'a> PublishedPod<'a> {
@@ -32,14 +32,14 @@ impl<'a> PublishedPod<'a> {
         service: &Service,
         pod: &'a Pod,
         addresses: &Addresses,
-        zone: Option<&'a Text>,
+        zone: Option<&'a SharedStr>,
     ) -> Option<Self> {
         let first = addresses.first?;
         let addresses = if addresses.more.is_empty() {
             OneOrMore::One(first)
         } else {
             let all = std::iter::once(&first).chain(&addresses.more);
-            let mut texts: Vec<Text> = all.map(|ip| IpText::new(*ip).into()).collect();
+            let mut texts: Vec<SharedStr> = all.map(|ip| IpStr::new(*ip).into()).collect();
             texts.sort_unstable();
             OneOrMore::More(texts)
         };
@@ -53,9 +53,9 @@ impl<'a> PublishedPod<'a> {
         Some(Self { pod, conditions, hostname: pods::hostname(pod, service), zone, addresses })
     }
 
-    fn has_addresses(&self, observed: &[Text]) -> bool {
+    fn has_addresses(&self, observed: &[SharedStr]) -> bool {
         match (&self.addresses, observed) {
-            (OneOrMore::One(ip), [text]) => *IpText::new(*ip) == **text,
+            (OneOrMore::One(ip), [text]) => *IpStr::new(*ip) == **text,
             (OneOrMore::One(_), _) => false,
             (OneOrMore::More(texts), observed) => {
                 let mut sorted = observed.to_vec();
@@ -97,7 +97,7 @@ impl Wanted for PublishedPod<'_> {
     fn to_endpoint(&self) -> Endpoint {
         Endpoint {
             addresses: match &self.addresses {
-                OneOrMore::One(ip) => vec![IpText::new(*ip).into()],
+                OneOrMore::One(ip) => vec![IpStr::new(*ip).into()],
                 OneOrMore::More(texts) => texts.clone(),
             },
             conditions: self.conditions,

@@ -1,6 +1,6 @@
 //! What every slice of one Service has in common, and which observed slices are its own.
 
-use endpointd_model::{EndpointSlice, Family, Labels, Meta, OwnerRef, Service, Text, names};
+use endpointd_model::{EndpointSlice, Family, Labels, Meta, OwnerRef, Service, SharedStr, names};
 
 use endpointd_mutants::{Mutant, is_on};
 
@@ -27,7 +27,7 @@ impl<'a> Template<'a> {
         labels.insert(names::SERVICE_NAME.into(), service.name.clone());
         labels.insert(names::MANAGED_BY.into(), names::MANAGED_BY_SLICES.into());
         if service.is_labelled_headless() {
-            labels.insert(names::HEADLESS.into(), Text::default());
+            labels.insert(names::HEADLESS.into(), SharedStr::default());
         }
         Self { service, inherited, labels: labels.into_iter().collect() }
     }
@@ -87,7 +87,7 @@ impl<'a> Template<'a> {
     }
 }
 
-fn inherited(labels: &Labels) -> impl Iterator<Item = (Text, Text)> {
+fn inherited(labels: &Labels) -> impl Iterator<Item = (SharedStr, SharedStr)> {
     labels
         .iter()
         .filter(|(key, _)| !RESERVED_LABELS.contains(&key.as_ref()))

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    Controller, EndpointSlice, Family, Object, Pod, PodIp, Service, Text, TopologyMode, Write,
-    names, refused_by_api_server,
+    Controller, EndpointSlice, Family, Object, Pod, PodIp, Service, SharedStr, TopologyMode, Write,
+    is_forbidden_endpoint_ip, names,
 };
-use endpointd_plan::{Memory, Plan, World, endpoints, mirror, slices};
+use endpointd_plan::{CarriedState, ClusterState, Plan, endpoints, mirror, slices};
 
 use crate::worlds::{Case, key};
 
 /// All laws at once: building worlds costs more than checking them.
 pub fn check(case: &Case, controller: Controller) {
-    let plan = planned(case, controller, &case.world, &Memory::default());
+    let plan = planned(case, controller, &case.world, &CarriedState::default());
     order_of_input_does_not_matter(case, controller, &plan);
     writes_are_guarded(&plan);
     only_ours_is_touched(&case.world, controller, &plan);
@@ -25,11 +25,16 @@ pub fn check(case: &Case, controller: Controller) {
     every_prefix_leads_to_the_same_place(case, controller, &plan, &after);
 }
 
-fn planned(case: &Case, controller: Controller, world: &World, memory: &Memory) -> Plan {
-    world.plan(controller, &key(), memory, &case.settings)
+fn planned(
+    case: &Case,
+    controller: Controller,
+    world: &ClusterState,
+    carried: &CarriedState,
+) -> Plan {
+    world.plan(controller, &key(), carried, &case.settings)
 }
 
-fn applied(world: &World, writes: &[Write]) -> World {
+fn applied(world: &ClusterState, writes: &[Write]) -> ClusterState {
     let mut world = world.clone();
     writes.iter().for_each(|write| world.apply(write));
     world
@@ -37,17 +42,17 @@ fn applied(world: &World, writes: &[Write]) -> World {
 
 fn order_of_input_does_not_matter(case: &Case, controller: Controller, plan: &Plan) {
     let index = case.world.index();
-    let memory = Memory::default();
+    let carried = CarriedState::default();
     let shuffled = match controller {
         Controller::Slices => {
-            let mut snapshot = index.slice_snapshot(&key(), &memory);
+            let mut snapshot = index.slice_snapshot(&key(), &carried);
             snapshot.pods.reverse();
             let n = snapshot.slices.len();
             snapshot.slices.rotate_left(n / 2);
             slices(&snapshot, &case.settings)
         }
         Controller::Endpoints => {
-            let mut snapshot = index.endpoints_snapshot(&key(), &memory);
+            let mut snapshot = index.endpoints_snapshot(&key(), &carried);
             snapshot.pods.reverse();
             endpoints(&snapshot)
         }
@@ -80,7 +85,7 @@ fn manager(controller: Controller) -> &'static str {
     }
 }
 
-fn only_ours_is_touched(world: &World, controller: Controller, plan: &Plan) {
+fn only_ours_is_touched(world: &ClusterState, controller: Controller, plan: &Plan) {
     for write in &plan.writes {
         assert_eq!(write.key().namespace.as_ref(), "ns");
         let observed = world.slices.get(&write.key());
@@ -111,18 +116,18 @@ fn no_slice_grows_over_its_maximum(case: &Case, controller: Controller, plan: &P
     }
 }
 
-fn nothing_is_left_to_do(case: &Case, controller: Controller, after: &World, plan: &Plan) {
-    for memory in [&plan.memory, &Memory::default()] {
-        let again = planned(case, controller, after, memory);
+fn nothing_is_left_to_do(case: &Case, controller: Controller, after: &ClusterState, plan: &Plan) {
+    for carried in [&plan.carried, &CarriedState::default()] {
+        let again = planned(case, controller, after, carried);
         assert!(again.is_empty(), "not at rest. First:\n{plan}\nThen:\n{again}");
     }
-    let told_again = planned(case, controller, after, &plan.memory).notices;
-    let repeats = told_again.iter().filter(|notice| notice.reason.as_str().starts_with("Topology"));
+    let told_again = planned(case, controller, after, &plan.carried).event_records;
+    let repeats = told_again.iter().filter(|record| record.reason.as_str().starts_with("Topology"));
     assert_eq!(repeats.count(), 0, "hint events are for transitions: {told_again:?}");
 }
 
 /// An independent, slow, obvious account of what must be there.
-fn every_eligible_pod_is_published_once(after: &World) {
+fn every_eligible_pod_is_published_once(after: &ClusterState) {
     let Some(service) = after.services.get(&key()) else { return };
     if service.is_external_name || service.selector.is_empty() || service.is_deleting {
         return;
@@ -132,7 +137,7 @@ fn every_eligible_pod_is_published_once(after: &World) {
             after.slices.values().filter(|s| is_live(s, family)).collect();
         let wanted = families(service).contains(&family);
         assert_eq!(wanted, !ours.is_empty(), "a slice for each family, and no other");
-        let mut n_by_pod: BTreeMap<&Text, usize> = BTreeMap::new();
+        let mut n_by_pod: BTreeMap<&SharedStr, usize> = BTreeMap::new();
         for target in ours.iter().flat_map(|s| &s.endpoints).filter_map(|e| e.target_ref.as_ref()) {
             *n_by_pod.entry(&target.name).or_default() += 1;
         }
@@ -160,14 +165,14 @@ fn families(service: &Service) -> Vec<Family> {
     }
 }
 
-fn is_published(world: &World, service: &Service, pod: &Pod, family: Family) -> bool {
+fn is_published(world: &ClusterState, service: &Service, pod: &Pod, family: Family) -> bool {
     let has_address = pod.ips.all.iter().any(|ip| match ip {
-        PodIp::Ip(ip) => Family::of(*ip) == family && refused_by_api_server(*ip).is_none(),
-        PodIp::Garbage(_) => false,
+        PodIp::Ip(ip) => Family::of(*ip) == family && is_forbidden_endpoint_ip(*ip).is_none(),
+        PodIp::Invalid(_) => false,
     });
     let has_node = pod.node_name.as_ref().is_some_and(|name| world.nodes.contains_key(name));
     service.selector.selects(&pod.labels)
-        && pod.phase == endpointd_model::Phase::Live
+        && pod.phase == endpointd_model::Phase::Active
         && has_address
         && (has_node || service.publish_not_ready)
 }
@@ -177,22 +182,22 @@ fn every_prefix_leads_to_the_same_place(
     case: &Case,
     controller: Controller,
     plan: &Plan,
-    after: &World,
+    after: &ClusterState,
 ) {
     let goal = published(after);
     for n in 0..plan.writes.len() {
         let partly = applied(&case.world, &plan.writes[..n]);
-        let rest = planned(case, controller, &partly, &Memory::default());
+        let rest = planned(case, controller, &partly, &CarriedState::default());
         let end = applied(&partly, &rest.writes);
         assert_eq!(published(&end), goal, "after {n} writes of:\n{plan}\nthen:\n{rest}");
-        let again = planned(case, controller, &end, &Memory::default());
+        let again = planned(case, controller, &end, &CarriedState::default());
         assert!(again.is_empty(), "after {n} writes of:\n{plan}\nnot at rest:\n{again}");
     }
 }
 
 /// What readers can see, wherever it is written. Hints by topology depend on where endpoints lie,
 /// and a Service being deleted keeps what happens to have room.
-fn published(world: &World) -> Vec<String> {
+fn published(world: &ClusterState) -> Vec<String> {
     let service = world.services.get(&key());
     let has_free_hints = service.is_some_and(|one| one.topology == TopologyMode::Auto);
     if service.is_some_and(|one| one.is_deleting)

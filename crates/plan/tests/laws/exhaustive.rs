@@ -6,7 +6,7 @@ use endpointd_model::{
     Controller, EndpointAddress, EndpointSlice, Endpoints, Family, Key, Node, Pod, PodIp, PodIps,
     Readiness, Service, Subset, SubsetPort, Uid, Write,
 };
-use endpointd_plan::{Memory, Settings, World};
+use endpointd_plan::{CarriedState, ClusterState, Settings};
 
 const N_PODS: usize = 4;
 const N_SLICES: usize = 3;
@@ -54,11 +54,11 @@ fn layouts() -> Vec<[Option<Vec<usize>>; N_SLICES]> {
 
 /// Checks the laws in all worlds, given the source of a population and a slice as it would be
 /// with all of it ready.
-fn check_all(controller: Controller, populate: impl Fn(&mut World, [State; N_PODS])) {
+fn check_all(controller: Controller, populate: impl Fn(&mut ClusterState, [State; N_PODS])) {
     let full = slice_with_all(controller, &populate);
     let mut n_worlds = 0;
     for population in populations() {
-        let mut world = World::default();
+        let mut world = ClusterState::default();
         populate(&mut world, population);
         for layout in layouts() {
             world.slices = layout
@@ -75,12 +75,12 @@ fn check_all(controller: Controller, populate: impl Fn(&mut World, [State; N_POD
 
 fn slice_with_all(
     controller: Controller,
-    populate: &impl Fn(&mut World, [State; N_PODS]),
+    populate: &impl Fn(&mut ClusterState, [State; N_PODS]),
 ) -> EndpointSlice {
-    let mut world = World::default();
+    let mut world = ClusterState::default();
     populate(&mut world, [State::Ready; N_PODS]);
     let roomy = Settings::default();
-    let plan = world.plan(controller, &worlds::key(), &Memory::default(), &roomy);
+    let plan = world.plan(controller, &worlds::key(), &CarriedState::default(), &roomy);
     match plan.writes.first() {
         Some(Write::Create(endpointd_model::Object::Slice(slice))) => slice.clone(),
         other => panic!("expected one new slice: {other:?}"),

@@ -5,7 +5,7 @@ use endpointd_model::{
     NamedPort, Node, Phase, Pod, PodIp, PodIps, Protocol, Readiness, Service, ServicePort, Subset,
     SubsetPort, TargetPort, Timestamp, TopologyMode, TrafficDistribution, Uid, names,
 };
-use endpointd_plan::{Memory, Settings, World};
+use endpointd_plan::{CarriedState, ClusterState, Settings};
 
 pub fn key() -> Key {
     Key::new("ns", "web")
@@ -14,7 +14,7 @@ pub fn key() -> Key {
 /// A world, and the settings it is planned with.
 #[derive(Debug)]
 pub struct Case {
-    pub world: World,
+    pub world: ClusterState,
     pub settings: Settings,
 }
 
@@ -23,11 +23,11 @@ pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
     let mut dice = Dice { bytes: bytes.iter() };
     let max = 1 + dice.pick(5);
     let settings = Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max };
-    let mut world = World::default();
+    let mut world = ClusterState::default();
     dice.populate(&mut world, controller);
     // What is there was made for an earlier state, by us, and then someone meddled with it.
     if dice.pick(4) > 0 {
-        let plan = world.plan(controller, &key(), &Memory::default(), &settings);
+        let plan = world.plan(controller, &key(), &CarriedState::default(), &settings);
         plan.writes.iter().for_each(|write| world.apply(write));
         dice.populate(&mut world, controller);
         for slice in world.slices.values_mut() {
@@ -45,10 +45,10 @@ pub fn decode_zones(bytes: &[u8]) -> Case {
     let mut dice = Dice { bytes: bytes.iter() };
     let max = 1 + dice.pick(6);
     let settings = Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max };
-    let mut world = World::default();
+    let mut world = ClusterState::default();
     for _ in 0..2 {
         dice.populate_zones(&mut world);
-        let plan = world.plan(Controller::Slices, &key(), &Memory::default(), &settings);
+        let plan = world.plan(Controller::Slices, &key(), &CarriedState::default(), &settings);
         plan.writes.iter().for_each(|write| world.apply(write));
     }
     dice.populate_zones(&mut world);
@@ -74,7 +74,7 @@ impl Dice<'_> {
         choices[self.pick(choices.len())].clone()
     }
 
-    fn populate(&mut self, world: &mut World, controller: Controller) {
+    fn populate(&mut self, world: &mut ClusterState, controller: Controller) {
         let service = self.service();
         world.services.clear();
         if !self.once_in(12) {
@@ -99,7 +99,7 @@ impl Dice<'_> {
         }
     }
 
-    fn populate_zones(&mut self, world: &mut World) {
+    fn populate_zones(&mut self, world: &mut ClusterState) {
         let mut service = Service { topology: TopologyMode::Auto, ..Dice::plain_service() };
         service.is_deleting = self.once_in(16);
         world.services.insert(key(), service);
@@ -114,7 +114,7 @@ impl Dice<'_> {
         for n in 0..self.pick(24) {
             let (key, mut pod) = self.pod(n);
             pod.labels = [("app", "web")].into_iter().collect();
-            pod.phase = Phase::Live;
+            pod.phase = Phase::Active;
             pod.node_name = Some(format!("n{}", self.pick(4)).into());
             world.pods.insert(key, pod);
         }
@@ -183,7 +183,7 @@ impl Dice<'_> {
         }
     }
 
-    fn node(&mut self, n: usize) -> (endpointd_model::Text, Node) {
+    fn node(&mut self, n: usize) -> (endpointd_model::SharedStr, Node) {
         let node = Node {
             name: format!("n{n}").into(),
             resource_version: "1".into(),
@@ -222,7 +222,7 @@ impl Dice<'_> {
             hostname: self.one_of(&[None, Some(format!("host-{n}").into())]),
             subdomain: self.one_of(&[None, Some("web".into())]),
             ips: PodIps { primary: all.first().cloned(), all: all.into() },
-            phase: self.one_of(&[Phase::Live, Phase::Live, Phase::Failed, Phase::Succeeded]),
+            phase: self.one_of(&[Phase::Active, Phase::Active, Phase::Failed, Phase::Succeeded]),
             readiness: self.one_of(&[
                 Some(Readiness { is_ready: true, since: Timestamp::from_second(200).ok() }),
                 Some(Readiness { is_ready: false, since: None }),

@@ -1,6 +1,6 @@
 //! The rules of the endpoints controller, one by one.
 
-use endpointd_model::{Text, names};
+use endpointd_model::{SharedStr, names};
 use expect_test::expect;
 
 use crate::fixture::endpoints;
@@ -179,7 +179,7 @@ fn foreign_annotations_stay_and_the_trigger_time_is_set() {
     );
     let plan = scene.plan();
     let meta = plan.writes[0].object().expect("an update").meta();
-    let notes: Vec<(&Text, &Text)> = meta.annotations.iter().collect();
+    let notes: Vec<(&SharedStr, &SharedStr)> = meta.annotations.iter().collect();
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(meta.annotations.has(names::TRIGGER_TIME, "1970-01-01T00:01:40Z"));
     assert!(meta.annotations.has("example.com/a", "b"));
@@ -207,7 +207,7 @@ fn beyond_a_thousand_ready_addresses_come_first() {
         let annotation = object.meta.annotations.get(names::OVER_CAPACITY).map(AsRef::as_ref);
         assert_eq!(annotation, (n > 1000).then_some(names::TRUNCATED));
         let plan = endpoints(&format!("service web port=80; {}", crowd(n, n_ready))).plan();
-        assert_eq!(plan.left_out.len(), n - kept.0 - kept.1, "a reason for each pod");
+        assert_eq!(plan.excluded_pods.len(), n - kept.0 - kept.1, "a reason for each pod");
     }
 }
 

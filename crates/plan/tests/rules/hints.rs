@@ -61,8 +61,8 @@ fn unready_endpoints_get_no_hints() {
 
 #[test]
 fn it_refuses_with_upstreams_words() {
-    let notice = |scene: Scene| -> Vec<String> {
-        scene.plan().notices.into_iter().map(|notice| notice.message).collect()
+    let record = |scene: Scene| -> Vec<String> {
+        scene.plan().event_records.into_iter().map(|record| record.message).collect()
     };
     let few = world("auto", &[("za", 1)], EVEN);
     let one_zone = world("auto", &[("za", 3)], &[("za", 4)]);
@@ -71,7 +71,7 @@ fn it_refuses_with_upstreams_words() {
     let no_zone = world("auto", &[("za", 2), ("zb", 1)], EVEN)
         .then("node odd unready; pod web-9 10.0.0.9 ready on=odd");
     let all: Vec<String> =
-        [few, one_zone, overload, no_node, no_zone].into_iter().flat_map(notice).collect();
+        [few, one_zone, overload, no_node, no_zone].into_iter().flat_map(record).collect();
     expect![[r#"
         Insufficient number of endpoints (1 endpoints, 2 zones), addressType: IPv4
         Insufficient Node information: allocatable CPU or zone not specified on one or more nodes, addressType: IPv4
@@ -148,11 +148,11 @@ fn a_service_below_a_zones_minimum_is_overloaded() {
     let mut scene = world("auto", &[("za", 3), ("zb", 3)], EVEN);
     scene.apply();
     let topology = |scene: &Scene| Topology::of(scene.world.nodes.values());
-    assert!(!is_overloaded(&scene.memory.hints, &topology(&scene)));
+    assert!(!is_overloaded(&scene.carried.hints, &topology(&scene)));
     scene = scene.then("node n-za za cpu=40");
-    assert!(is_overloaded(&scene.memory.hints, &topology(&scene)));
+    assert!(is_overloaded(&scene.carried.hints, &topology(&scene)));
     scene = scene.then("gone node n-za");
-    assert!(is_overloaded(&scene.memory.hints, &topology(&scene)), "no ratios at all");
+    assert!(is_overloaded(&scene.carried.hints, &topology(&scene)), "no ratios at all");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The rules of the endpointslice controller, one by one.
 
-use endpointd_model::{Text, Write, names};
+use endpointd_model::{SharedStr, Write, names};
 use expect_test::expect;
 
 use crate::fixture::{Scene, slices};
@@ -350,7 +350,7 @@ fn a_service_being_deleted_gets_no_creates() {
 
 #[test]
 fn the_trigger_time_is_written_and_removed() {
-    let time = |plan: &endpointd_plan::Plan| -> Vec<Option<Text>> {
+    let time = |plan: &endpointd_plan::Plan| -> Vec<Option<SharedStr>> {
         let objects = plan.writes.iter().filter_map(Write::object);
         objects.map(|one| one.meta().annotations.get(names::TRIGGER_TIME).cloned()).collect()
     };
@@ -411,7 +411,7 @@ fn a_recycled_slice_keeps_its_finalizers() {
 fn plan_without_nodes_seen(scene: &Scene) -> endpointd_plan::Plan {
     let index = scene.world.index();
     let key = endpointd_model::Key::new("ns", "web");
-    let mut snapshot = index.slice_snapshot(&key, &scene.memory);
+    let mut snapshot = index.slice_snapshot(&key, &scene.carried);
     for pod in &mut snapshot.pods {
         pod.node = endpointd_plan::NodeState::Unknown;
     }
@@ -436,5 +436,5 @@ fn a_new_pod_under_the_name_of_a_published_one_waits_for_its_node() {
         }
     });
     let plan = plan_without_nodes_seen(&scene);
-    assert_eq!(plan.left_out.len(), 1, "{plan}");
+    assert_eq!(plan.excluded_pods.len(), 1, "{plan}");
 }

@@ -8,7 +8,7 @@ use super::act::Act;
 use super::addresses::Addresses;
 use super::facts::{NodeFacts, ZONE_LABEL, read};
 use super::kubelet::House;
-use super::scheduler::{Candidate, choose};
+use super::scheduler::{LeaderElector, choose};
 use crate::world::PODS_PER_NODE;
 
 #[derive(Default)]
@@ -105,7 +105,7 @@ impl Houses {
             let mut wanted = guest.node_selector.iter();
             let is_selected = wanted.all(|(key, value)| state.labels.get(key) == Some(value));
             let siblings = guest.n_siblings_by_zone.and_then(|by_zone| by_zone.get(&state.zone));
-            Some(Candidate {
+            Some(LeaderElector {
                 name,
                 is_fit: state.is_ready && !state.is_cordoned && is_selected,
                 n_pods: node.n_pods,

@@ -3,7 +3,7 @@
 
 /// A node as the scheduler sees it for one pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate<'a> {
+pub struct LeaderElector<'a> {
     pub name: &'a str,
     /// Whether the pod may go there at all.
     pub is_fit: bool,
@@ -14,8 +14,8 @@ pub struct Candidate<'a> {
 }
 
 /// Ties are broken by name.
-pub fn choose<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Option<&'a str> {
-    let has_room = |one: &Candidate<'_>| one.is_fit && one.n_pods < one.n_pods_max;
+pub fn choose<'a>(candidates: impl IntoIterator<Item = LeaderElector<'a>>) -> Option<&'a str> {
+    let has_room = |one: &LeaderElector<'_>| one.is_fit && one.n_pods < one.n_pods_max;
     let fit = candidates.into_iter().filter(has_room);
     fit.min_by_key(|one| (one.n_siblings_in_zone, one.n_pods, one.name)).map(|one| one.name)
 }
@@ -24,8 +24,8 @@ pub fn choose<'a>(candidates: impl IntoIterator<Item = Candidate<'a>>) -> Option
 mod tests {
     use super::*;
 
-    fn candidate(name: &str, n_siblings_in_zone: usize, n_pods: usize) -> Candidate<'_> {
-        Candidate { name, is_fit: true, n_pods, n_pods_max: 10, n_siblings_in_zone }
+    fn candidate(name: &str, n_siblings_in_zone: usize, n_pods: usize) -> LeaderElector<'_> {
+        LeaderElector { name, is_fit: true, n_pods, n_pods_max: 10, n_siblings_in_zone }
     }
 
     #[test]
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn full_and_unfit_nodes_are_left_out() {
-        let unfit = Candidate { is_fit: false, ..candidate("a", 0, 0) };
+        let unfit = LeaderElector { is_fit: false, ..candidate("a", 0, 0) };
         assert_eq!(choose([unfit, candidate("b", 0, 10)]), None);
         assert_eq!(choose([unfit, candidate("b", 9, 9)]), Some("b"));
     }

@@ -1,6 +1,6 @@
 //! What kube-controller-manager does besides: garbage collection by owner, and namespaces that end.
 
-use endpointd_model::{EndpointSlice, Key, OwnerRef, Resource, Text};
+use endpointd_model::{EndpointSlice, Key, OwnerRef, PublishedResource, SharedStr};
 
 use super::{Api, NamespaceState};
 
@@ -9,7 +9,7 @@ impl Api {
     pub fn collect_one(&mut self) -> bool {
         let orphan = self.slices.values().find(|slice| self.is_orphan(slice));
         let Some(key) = orphan.map(|slice| slice.meta.key()) else { return false };
-        self.remove(Resource::Slices, &key);
+        self.remove(PublishedResource::Slices, &key);
         true
     }
 
@@ -20,7 +20,7 @@ impl Api {
     }
 
     /// Kinds this API server does not know are taken to be there.
-    fn has_owner(&self, namespace: &Text, owner: &OwnerRef) -> bool {
+    fn has_owner(&self, namespace: &SharedStr, owner: &OwnerRef) -> bool {
         let key = Key::new(namespace.clone(), owner.name.clone());
         match owner.kind.as_ref() {
             "Service" => self.services.get(&key).is_some_and(|one| one.uid == owner.uid),
@@ -32,7 +32,8 @@ impl Api {
     /// Removes one object of a namespace that ends, and the namespace after the last; says whether
     /// there was anything to do.
     pub fn end_one(&mut self, choice: usize) -> bool {
-        let ending = |(_, state): &(&Text, &NamespaceState)| **state == NamespaceState::Terminating;
+        let ending =
+            |(_, state): &(&SharedStr, &NamespaceState)| **state == NamespaceState::Terminating;
         let Some(namespace) = self.namespaces.iter().find(ending).map(|(name, _)| name.clone())
         else {
             return false;
@@ -54,7 +55,7 @@ impl Api {
         match kind {
             0 => self.remove_service(&key),
             1 => self.remove_pod(&key),
-            2 => drop(self.remove(Resource::Endpoints, &key)),
+            2 => drop(self.remove(PublishedResource::Endpoints, &key)),
             _ => self.end_slice(&key),
         }
         true
@@ -64,9 +65,9 @@ impl Api {
     fn end_slice(&mut self, key: &Key) {
         let Some(slice) = self.slices.get(key) else { return };
         if slice.meta.finalizers.is_empty() {
-            self.remove(Resource::Slices, key);
+            self.remove(PublishedResource::Slices, key);
         } else {
-            self.drop_object(Resource::Slices, key);
+            self.drop_object(PublishedResource::Slices, key);
         }
     }
 }

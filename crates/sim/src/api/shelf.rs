@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use endpointd_model::{
-    Change, EndpointSlice, Endpoints, Key, News, Node, Pod, Service, Sight, Text,
+    EndpointSlice, Endpoints, Key, Node, ObjectEvent, Pod, ResourceEvent, Service, SharedStr,
+    WatchSignal,
 };
 
 use crate::clock::Time;
@@ -13,8 +14,8 @@ use crate::clock::Time;
 pub trait Thing: Clone {
     /// A node has an empty namespace.
     fn key(&self) -> Key;
-    fn set_version(&mut self, version: Text);
-    fn change(sight: Sight<Self>) -> Change;
+    fn set_version(&mut self, version: SharedStr);
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent;
 }
 
 #[derive(Debug)]
@@ -174,13 +175,14 @@ impl<T: Thing> Shelf<T> {
 }
 
 impl<T: Thing> Entry<T> {
-    pub fn news(&self) -> News {
+    pub fn news(&self) -> WatchSignal {
         if self.is_garbled {
-            return News::Unreadable { key: self.key.clone(), reason: "garbled".into() };
+            return WatchSignal::DecodeError { key: self.key.clone(), reason: "garbled".into() };
         }
         let object = T::clone(&self.object);
-        let sight = if self.is_gone { Sight::Gone(object) } else { Sight::Present(object) };
-        News::Seen(Box::new(T::change(sight)))
+        let sight =
+            if self.is_gone { ObjectEvent::Deleted(object) } else { ObjectEvent::Applied(object) };
+        WatchSignal::Event(Box::new(T::change(sight)))
     }
 }
 
@@ -189,12 +191,12 @@ impl Thing for Service {
         Service::key(self)
     }
 
-    fn set_version(&mut self, version: Text) {
+    fn set_version(&mut self, version: SharedStr) {
         self.resource_version = version;
     }
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Service(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Service(sight)
     }
 }
 
@@ -203,12 +205,12 @@ impl Thing for Pod {
         Pod::key(self)
     }
 
-    fn set_version(&mut self, version: Text) {
+    fn set_version(&mut self, version: SharedStr) {
         self.resource_version = version;
     }
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Pod(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Pod(sight)
     }
 }
 
@@ -217,12 +219,12 @@ impl Thing for Node {
         Key::new("", self.name.clone())
     }
 
-    fn set_version(&mut self, version: Text) {
+    fn set_version(&mut self, version: SharedStr) {
         self.resource_version = version;
     }
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Node(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Node(sight)
     }
 }
 
@@ -231,12 +233,12 @@ impl Thing for Endpoints {
         self.meta.key()
     }
 
-    fn set_version(&mut self, version: Text) {
+    fn set_version(&mut self, version: SharedStr) {
         self.meta.resource_version = version;
     }
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Endpoints(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Endpoints(sight)
     }
 }
 
@@ -245,11 +247,11 @@ impl Thing for EndpointSlice {
         self.meta.key()
     }
 
-    fn set_version(&mut self, version: Text) {
+    fn set_version(&mut self, version: SharedStr) {
         self.meta.resource_version = version;
     }
 
-    fn change(sight: Sight<Self>) -> Change {
-        Change::Slice(sight)
+    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Slice(sight)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    AddressType, EndpointSlice, Endpoints, Family, Object, parse_ip, refused_by_api_server,
+    AddressType, EndpointSlice, Endpoints, Family, Object, is_forbidden_endpoint_ip, parse_ip,
 };
 
 const ENDPOINTS_MAX: usize = 1000;
@@ -58,7 +58,7 @@ fn invalid_address(address: &str, address_type: &AddressType) -> Option<String> 
         None => Some(format!("{address:?} is not an address")),
         Some(ip) if Family::of(ip) != family => Some(format!("{address} is not {family}")),
         Some(ip) if ip.to_string() != address => Some(format!("{address} is not canonical")),
-        Some(ip) => refused_by_api_server(ip).map(|bad| format!("{address}: {bad}")),
+        Some(ip) => is_forbidden_endpoint_ip(ip).map(|bad| format!("{address}: {bad}")),
     }
 }
 
@@ -75,7 +75,7 @@ fn invalid_endpoints(endpoints: &Endpoints) -> Option<String> {
             match parse_ip(&address.ip) {
                 None => return Some(format!("{:?} is not an address", address.ip)),
                 Some(ip) => {
-                    if let Some(bad) = refused_by_api_server(ip) {
+                    if let Some(bad) = is_forbidden_endpoint_ip(ip) {
                         return Some(format!("{ip}: {bad}"));
                     }
                 }

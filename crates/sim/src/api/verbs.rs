@@ -1,7 +1,8 @@
 //! Create, update, delete, as kube-apiserver does them.
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, Meta, Object, Resource, Target, Text, Uid, Write,
+    DeleteTarget, EndpointSlice, Endpoints, Key, Meta, Object, PublishedResource, SharedStr, Uid,
+    Write,
 };
 
 use super::validation::invalid;
@@ -74,11 +75,11 @@ impl Api {
         let (resource, key) = (object.resource(), object.meta().key());
         let Some(known) = self.object(resource, &key) else {
             // Upstream: Endpoints allow creation by update, slices do not.
-            let is_endpoints = resource == Resource::Endpoints;
+            let is_endpoints = resource == PublishedResource::Endpoints;
             return if is_endpoints { Answer::Broken } else { Answer::NotFound };
         };
         let Meta { resource_version, uid, .. } = object.meta();
-        let is_other = |given: &Text, known: &Text| !given.is_empty() && given != known;
+        let is_other = |given: &SharedStr, known: &SharedStr| !given.is_empty() && given != known;
         let is_other_uid = |given: &Uid, known: &Uid| !given.is_empty() && given != known;
         if is_other(resource_version, &known.meta().resource_version)
             || is_other_uid(uid, &known.meta().uid)
@@ -104,15 +105,15 @@ impl Api {
             self.drop_object(resource, &key);
             return Answer::Stored(Box::new(object));
         }
-        if resource == Resource::Slices && has_other_content(&object, &known) {
+        if resource == PublishedResource::Slices && has_other_content(&object, &known) {
             let meta = meta_mut(&mut object);
             meta.generation = meta.generation.map(|number| number + 1);
         }
         Answer::Stored(Box::new(self.store(object)))
     }
 
-    fn delete(&mut self, target: &Target) -> Answer {
-        let Target { resource, key, uid, resource_version } = target;
+    fn delete(&mut self, target: &DeleteTarget) -> Answer {
+        let DeleteTarget { resource, key, uid, resource_version } = target;
         let Some(known) = self.object(*resource, key) else { return Answer::NotFound };
         let meta = known.meta();
         if (!uid.is_empty() && *uid != meta.uid)
@@ -124,7 +125,7 @@ impl Api {
     }
 
     /// Without preconditions. A finalizer holds the object up.
-    pub fn remove(&mut self, resource: Resource, key: &Key) -> Answer {
+    pub fn remove(&mut self, resource: PublishedResource, key: &Key) -> Answer {
         let Some(mut object) = self.object(resource, key) else { return Answer::NotFound };
         if object.meta().finalizers.is_empty() {
             self.drop_object(resource, key);
@@ -150,7 +151,7 @@ impl Api {
     }
 
     fn admit(&self, object: &mut Object) {
-        if self.webhook && object.resource() == Resource::Slices {
+        if self.webhook && object.resource() == PublishedResource::Slices {
             let meta = meta_mut(object);
             meta.annotations = meta.annotations.with(WEBHOOK_MARK, Some("true"));
         }

@@ -1,6 +1,6 @@
 //! What people, kubelets, and other controllers do.
 
-use endpointd_model::Kind;
+use endpointd_model::WatchedResource;
 
 use super::{Class, Swarm};
 use crate::clock::millis;
@@ -36,7 +36,7 @@ pub fn act(class: Class, swarm: &Swarm, dice: &mut Dice) -> Act {
             Act::Namespace(dice.roll(swarm.n_namespaces.into()) as u8, what)
         }
         Class::Slices => Act::Slice(variety(dice), slice(dice)),
-        _ => Act::Garble(dice.pick(&Kind::ALL), variety(dice)),
+        _ => Act::Garble(dice.pick(&WatchedResource::ALL), variety(dice)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::Kind;
+use endpointd_model::WatchedResource;
 
 use super::changes::service;
 use super::{Class, Swarm};
@@ -23,12 +23,12 @@ pub fn watch(class: Class, dice: &mut Dice) -> Act {
         Class::OldPicture => WatchFault::OldPicture(dice.between(1, 60) as u32),
         // The two kinds whose absence is not believed.
         Class::EmptyPicture => {
-            let kind = dice.pick(&[Kind::Nodes, Kind::Services]);
+            let kind = dice.pick(&[WatchedResource::Nodes, WatchedResource::Services]);
             return Act::Watch(dice.roll(2) as u8, kind, WatchFault::EmptyPicture);
         }
         _ => WatchFault::Bookmark,
     };
-    Act::Watch(dice.roll(2) as u8, dice.pick(&Kind::ALL), fault)
+    Act::Watch(dice.roll(2) as u8, dice.pick(&WatchedResource::ALL), fault)
 }
 
 fn delay(dice: &mut Dice) -> Duration {
@@ -64,7 +64,7 @@ pub fn trouble(class: Class, swarm: &Swarm, dice: &mut Dice) -> Act {
         Class::Refused => Act::Fault(Fault::Refused(service(swarm, dice), time)),
         Class::Webhook => Act::Fault(Fault::Webhook(time)),
         Class::Clock => Act::Fault(Fault::ClockJump(dice.pick(&JUMPS))),
-        Class::Compact => Act::Fault(Fault::Compact(dice.pick(&Kind::ALL))),
+        Class::Compact => Act::Fault(Fault::Compact(dice.pick(&WatchedResource::ALL))),
         Class::Crash => {
             let down = millis(dice.pick(&[1, 100, 3000, 20_000]));
             Act::Process(process, ProcessFault::Crash(down))

@@ -1,6 +1,6 @@
 //! Writes of the endpoints controller.
 
-use endpointd_model::{Key, Kind, Pod};
+use endpointd_model::{Key, Pod, WatchedResource};
 
 use super::{Case, Check, Complaint};
 use crate::census::Rule;
@@ -37,7 +37,7 @@ fn check_target(case: &Case) -> Result<(), Complaint> {
 
 fn pods<'a>(case: &Case<'a>, name: &str) -> Vec<Option<&'a Pod>> {
     let key = Key::new(case.key.namespace.clone(), name);
-    case.api.pods.window(&key, case.view.since(Kind::Pods))
+    case.api.pods.window(&key, case.view.since(WatchedResource::Pods))
 }
 
 fn check_addresses(case: &Case) -> Result<(), Complaint> {

@@ -1,6 +1,6 @@
 //! Writes of the mirroring controller.
 
-use endpointd_model::{EndpointSlice, Endpoints, Kind, names};
+use endpointd_model::{EndpointSlice, Endpoints, WatchedResource, names};
 
 use super::{Case, Check, Complaint, owner_uids};
 use crate::census::Rule;
@@ -14,7 +14,7 @@ pub const CHECKS: [(Rule, Check); 3] = [
 ];
 
 fn sources<'a>(case: &Case<'a>) -> Vec<Option<&'a Endpoints>> {
-    case.api.endpoints.window(&case.key, case.view.since(Kind::Endpoints))
+    case.api.endpoints.window(&case.key, case.view.since(WatchedResource::Endpoints))
 }
 
 fn group(slice: &EndpointSlice) -> Group {

@@ -1,6 +1,8 @@
 //! Writes of the endpointslice controller.
 
-use endpointd_model::{AddressType, EndpointSlice, Family, Key, Kind, Node, Pod, Resource, names};
+use endpointd_model::{
+    AddressType, EndpointSlice, Family, Key, Node, Pod, PublishedResource, WatchedResource, names,
+};
 
 use super::{Case, Check, Complaint, owner_uids};
 use crate::census::Rule;
@@ -43,7 +45,7 @@ fn check_target(case: &Case) -> Result<(), Complaint> {
 fn pods_on_nodes<'a>(case: &Case<'a>, name: &str) -> Vec<Option<(&'a Pod, Option<&'a Node>)>> {
     let key = Key::new(case.key.namespace.clone(), name);
     let mut all = Vec::new();
-    for pod in case.api.pods.window(&key, case.view.since(Kind::Pods)) {
+    for pod in case.api.pods.window(&key, case.view.since(WatchedResource::Pods)) {
         let Some(pod) = pod else {
             all.push(None);
             continue;
@@ -52,8 +54,10 @@ fn pods_on_nodes<'a>(case: &Case<'a>, name: &str) -> Vec<Option<(&'a Pod, Option
             all.push(Some((pod, None)));
             continue;
         };
-        let nodes =
-            case.api.nodes.window(&Key::new("", node.clone()), case.view.since(Kind::Nodes));
+        let nodes = case
+            .api
+            .nodes
+            .window(&Key::new("", node.clone()), case.view.since(WatchedResource::Nodes));
         all.extend(nodes.into_iter().map(|node| Some((pod, node))));
     }
     all
@@ -124,13 +128,14 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
 /// It was published elsewhere when the plan was made or since then, and someone else took it away
 /// there.
 fn was_moved(case: &Case, known: &EndpointSlice, lost: &Entry) -> bool {
-    let planned = case.view.since(Kind::Slices);
+    let planned = case.view.since(WatchedResource::Slices);
     let shows_it = |slice: &EndpointSlice| {
         slice.meta.name != known.meta.name
             && publishes_pod(case, slice, lost)
             && entries(slice).any(|entry| entry.is_same_place(lost))
     };
-    let is_meddled_with = |key: &Key| case.api.is_meddled_with(Resource::Slices, key, planned);
+    let is_meddled_with =
+        |key: &Key| case.api.is_meddled_with(PublishedResource::Slices, key, planned);
     let mut before = case.api.slices.list_at(planned).into_iter();
     case.api.slices.since(planned).any(shows_it)
         || before.any(|entry| shows_it(&entry.object) && is_meddled_with(&entry.key))

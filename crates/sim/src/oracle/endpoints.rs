@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    ClusterIp, EndpointAddress, Endpoints, Pod, Service, SubsetPort, Text, Uid, names,
+    ClusterIp, EndpointAddress, Endpoints, Pod, Service, SharedStr, SubsetPort, Uid, names,
 };
 
 use super::{plain_labels, pods, slices};
@@ -16,12 +16,12 @@ const ADDRESSES_MAX: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     pub port: Option<SubsetPort>,
-    pub ip: Text,
-    pub pod: Text,
+    pub ip: SharedStr,
+    pub pod: SharedStr,
     pub uid: Uid,
     pub is_ready: bool,
-    pub node: Option<Text>,
-    pub hostname: Option<Text>,
+    pub node: Option<SharedStr>,
+    pub hostname: Option<SharedStr>,
 }
 
 impl Entry {

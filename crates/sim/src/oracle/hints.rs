@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    AddressType, Endpoint, EndpointSlice, Hints, Key, Node, Service, Text, TopologyMode,
+    AddressType, Endpoint, EndpointSlice, Hints, Key, Node, Service, SharedStr, TopologyMode,
     TrafficDistribution, names,
 };
 
@@ -64,7 +64,8 @@ fn judge_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<Strin
     let Some(zones) = zones_with_room(api, &ready) else { return judge_none(key, endpoints) };
     for endpoint in ready {
         let hinted = endpoint.hints.as_ref().map_or(&[][..], |hints| &hints.for_zones);
-        let is_right = |zone: &Text| zones.contains(zone) || endpoint.zone.as_ref() == Some(zone);
+        let is_right =
+            |zone: &SharedStr| zones.contains(zone) || endpoint.zone.as_ref() == Some(zone);
         if hinted.is_empty() || !hinted.iter().all(is_right) {
             return Some(format!("{key}: topology hints are {:?}", endpoint.hints));
         }
@@ -73,8 +74,8 @@ fn judge_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<Strin
 }
 
 /// The zones hints may name; none if there can be no hints.
-fn zones_with_room(api: &Api, ready: &[&Endpoint]) -> Option<BTreeSet<Text>> {
-    let mut cpu_by_zone: BTreeMap<Text, i128> = BTreeMap::new();
+fn zones_with_room(api: &Api, ready: &[&Endpoint]) -> Option<BTreeSet<SharedStr>> {
+    let mut cpu_by_zone: BTreeMap<SharedStr, i128> = BTreeMap::new();
     let counts = |node: &&Node| node.is_ready && !node.is_control_plane;
     for node in api.nodes.values().filter(counts) {
         let zone = node.zone.clone().filter(|zone| !zone.is_empty() && node.cpu_nanos > 0)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
     AddressType, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Family, Key, Labels,
-    Service, Subset, SubsetPort, Text, Uid, names, parse_ip, refused_by_api_server,
+    Service, SharedStr, Subset, SubsetPort, Uid, is_forbidden_endpoint_ip, names, parse_ip,
 };
 
 use super::{endpoints, slices_of};
@@ -16,11 +16,11 @@ pub type Group = (AddressType, Vec<EndpointPort>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    pub address: Text,
+    pub address: SharedStr,
     pub is_ready: bool,
-    pub hostname: Option<Text>,
-    pub node: Option<Text>,
-    pub target: Option<(Text, Text, Uid)>,
+    pub hostname: Option<SharedStr>,
+    pub node: Option<SharedStr>,
+    pub target: Option<(SharedStr, SharedStr, Uid)>,
 }
 
 /// Whether Endpoints are mirrored, given the Service of the same name.
@@ -37,7 +37,7 @@ pub fn wanted(endpoints: &Endpoints, max: usize) -> BTreeMap<Group, BTreeSet<Ent
         addresses.sort_by_key(|(_, is_ready)| !is_ready);
         let mut n = 0;
         for (address, is_ready) in addresses {
-            let ip = parse_ip(&address.ip).filter(|ip| refused_by_api_server(*ip).is_none());
+            let ip = parse_ip(&address.ip).filter(|ip| is_forbidden_endpoint_ip(*ip).is_none());
             let Some(ip) = ip.filter(|_| n < max) else { continue };
             n += 1;
             let group = (AddressType::from(Family::of(ip)), slice_ports(&ports));
@@ -59,7 +59,7 @@ type Packed<'a> = (Vec<SubsetPort>, Vec<(&'a EndpointAddress, bool)>);
 
 /// Section 3.5: each port with its addresses, then ports with the same addresses together.
 fn repack(subsets: &[Subset]) -> Vec<Packed<'_>> {
-    type Addresses<'a> = BTreeMap<(Text, Option<Uid>), (&'a EndpointAddress, bool)>;
+    type Addresses<'a> = BTreeMap<(SharedStr, Option<Uid>), (&'a EndpointAddress, bool)>;
     let mut by_port: BTreeMap<Option<SubsetPort>, Addresses> = BTreeMap::new();
     for subset in subsets {
         let ports = subset.ports.iter().cloned().map(Some);
@@ -75,7 +75,7 @@ fn repack(subsets: &[Subset]) -> Vec<Packed<'_>> {
             }
         }
     }
-    let mut packed: BTreeMap<Vec<(Text, Option<Uid>, bool)>, Packed> = BTreeMap::new();
+    let mut packed: BTreeMap<Vec<(SharedStr, Option<Uid>, bool)>, Packed> = BTreeMap::new();
     for (port, addresses) in by_port {
         let identity =
             addresses.iter().map(|((ip, uid), (_, ready))| (ip.clone(), uid.clone(), *ready));
@@ -118,7 +118,7 @@ fn judge_key(api: &Api, setup: &Setup, key: &Key) -> Vec<String> {
     let mirrored =
         endpoints.zip(service).filter(|(endpoints, service)| is_mirrored(endpoints, service));
     let Some((endpoints, _)) = mirrored else {
-        let names: Vec<&Text> = slices.iter().map(|slice| &slice.meta.name).collect();
+        let names: Vec<&SharedStr> = slices.iter().map(|slice| &slice.meta.name).collect();
         let complaint = format!("{key}: not mirrored, but there are slices: {names:?}");
         return (!names.is_empty()).then_some(complaint).into_iter().collect();
     };

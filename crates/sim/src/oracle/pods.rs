@@ -1,8 +1,8 @@
 //! What one pod contributes to one Service.
 
 use endpointd_model::{
-    ClusterIp, EndpointPort, Family, Phase, Pod, PodIp, Service, TargetPort, Text,
-    refused_by_api_server,
+    ClusterIp, EndpointPort, Family, Phase, Pod, PodIp, Service, SharedStr, TargetPort,
+    is_forbidden_endpoint_ip,
 };
 
 /// Section 2, "Matching": every selector pair, same namespace. No selector matches nothing.
@@ -14,16 +14,16 @@ pub fn matches(service: &Service, pod: &Pod) -> bool {
 
 /// Section 2, "Eligible".
 pub fn is_eligible(pod: &Pod) -> bool {
-    pod.phase == Phase::Live && (pod.ips.primary.is_some() || !pod.ips.all.is_empty())
+    pod.phase == Phase::Active && (pod.ips.primary.is_some() || !pod.ips.all.is_empty())
 }
 
 /// The pod's addresses of a family, without those the API server refuses (B9).
-pub fn addresses(pod: &Pod, family: Family) -> Vec<Text> {
+pub fn addresses(pod: &Pod, family: Family) -> Vec<SharedStr> {
     let mut addresses = Vec::new();
     for ip in pod.ips.all.iter() {
         if let PodIp::Ip(ip) = ip
             && Family::of(*ip) == family
-            && refused_by_api_server(*ip).is_none()
+            && is_forbidden_endpoint_ip(*ip).is_none()
         {
             addresses.push(ip.to_string().into());
         }
@@ -32,7 +32,7 @@ pub fn addresses(pod: &Pod, family: Family) -> Vec<Text> {
 }
 
 /// Section 2, "Hostname".
-pub fn hostname(service: &Service, pod: &Pod) -> Option<Text> {
+pub fn hostname(service: &Service, pod: &Pod) -> Option<SharedStr> {
     let is_under = pod.subdomain.as_ref() == Some(&service.name);
     pod.hostname.clone().filter(|_| is_under)
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    AddressType, Endpoint, EndpointPort, EndpointSlice, Family, Key, Node, Pod, Service, Text, Uid,
-    names,
+    AddressType, Endpoint, EndpointPort, EndpointSlice, Family, Key, Node, Pod, Service, SharedStr,
+    Uid, names,
 };
 
 use super::{plain_labels, pods, slices_of};
@@ -17,15 +17,15 @@ pub const RESERVED: [&str; 3] = [names::SERVICE_NAME, names::MANAGED_BY, names::
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     pub address_type: AddressType,
-    pub addresses: Vec<Text>,
+    pub addresses: Vec<SharedStr>,
     pub ports: Vec<EndpointPort>,
-    pub pod: Text,
+    pub pod: SharedStr,
     pub uid: Uid,
     /// Ready, serving, terminating.
     pub conditions: [Option<bool>; 3],
-    pub node: Option<Text>,
-    pub zone: Option<Text>,
-    pub hostname: Option<Text>,
+    pub node: Option<SharedStr>,
+    pub zone: Option<SharedStr>,
+    pub hostname: Option<SharedStr>,
 }
 
 impl Entry {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::Kind;
+use endpointd_model::WatchedResource;
 
 use super::Plan;
 use super::scenarios::{PLAIN_SERVICE, WEB, begin, plain_endpoints, plain_node, plain_pod, pod};
@@ -90,7 +90,7 @@ fn many_go() -> Vec<Step> {
 
 fn many_unseen() -> Vec<Step> {
     let mut steps = crowd_of_services(40);
-    steps.push(after(Act::Watch(0, Kind::Services, WatchFault::EmptyPicture), secs(30)));
+    steps.push(after(Act::Watch(0, WatchedResource::Services, WatchFault::EmptyPicture), secs(30)));
     steps.push(after(Act::Pod(pod(0), PodAct::Unready), secs(10)));
     steps
 }
@@ -100,7 +100,7 @@ fn crowd() -> Vec<Step> {
     let mut steps = vec![
         after(Act::Node(0, NodeAct::Put(plain_node(0))), millis(1)),
         after(Act::Service(WEB, ServiceAct::Create(PLAIN_SERVICE)), millis(1)),
-        after(Act::Watch(0, Kind::Pods, WatchFault::Freeze(secs(5))), millis(1)),
+        after(Act::Watch(0, WatchedResource::Pods, WatchFault::Freeze(secs(5))), millis(1)),
     ];
     for number in 0..1010 {
         let variety = plain_pod(u32::from(number) % 24, 0);

@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use endpointd_model::{Labels, NamedPort, Phase, Pod, PodIp, PodIps, Protocol, Readiness, Text};
+use endpointd_model::{
+    Labels, NamedPort, Phase, Pod, PodIp, PodIps, Protocol, Readiness, SharedStr,
+};
 
 use super::{SERVICES, Variety, labels, pod_key};
 use crate::api::Api;
@@ -130,7 +132,7 @@ fn addresses(variety: &mut Variety) -> PodIps {
     PodIps { primary: Some(primary), all: all.into() }
 }
 
-fn node(variety: &mut Variety) -> Option<Text> {
+fn node(variety: &mut Variety) -> Option<SharedStr> {
     let name = variety.one_of(&["node-0", "node-1", "node-2", "node-3", "node-0", "node-1", ""]);
     (!name.is_empty()).then(|| name.into())
 }
@@ -146,7 +148,7 @@ fn named_ports(variety: &mut Variety) -> Arc<[NamedPort]> {
     }
 }
 
-fn names(variety: &mut Variety) -> (Option<Text>, Option<Text>) {
+fn names(variety: &mut Variety) -> (Option<SharedStr>, Option<SharedStr>) {
     match variety.pick(6) {
         0 => (Some("host".into()), Some("web".into())),
         1 => (Some("host".into()), None),

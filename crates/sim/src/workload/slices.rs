@@ -1,6 +1,8 @@
 //! Other writers of slices: people, other controllers, impostors.
 
-use endpointd_model::{Endpoint, EndpointSlice, Key, Labels, Meta, Object, Resource, Text, names};
+use endpointd_model::{
+    Endpoint, EndpointSlice, Key, Labels, Meta, Object, PublishedResource, SharedStr, names,
+};
 
 use super::{SERVICES, Variety, namespace, pick};
 use crate::api::Api;
@@ -28,7 +30,7 @@ pub fn perform(api: &mut Api, index: u32, what: SliceAct) {
     }
     let Some(key) = pick(&api.slices.keys(), index).cloned() else { return };
     if what == SliceAct::Delete {
-        api.remove(Resource::Slices, &key);
+        api.remove(PublishedResource::Slices, &key);
         return;
     }
     let Some(old) = api.slices.get(&key).map(|one| EndpointSlice::clone(one)) else { return };
@@ -76,7 +78,7 @@ fn change(slice: &mut EndpointSlice, what: SliceAct) {
 }
 
 fn add(api: &mut Api, variety: &mut Variety, manager: &str) {
-    let namespace: Text = namespace(variety.pick(2) as u8);
+    let namespace: SharedStr = namespace(variety.pick(2) as u8);
     let service = variety.one_of(&SERVICES);
     let name = format!("{service}-by-hand-{}", variety.pick(3));
     let key = Key::new(namespace.clone(), name.as_str());

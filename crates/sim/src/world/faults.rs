@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::Kind;
+use endpointd_model::WatchedResource;
 
 use super::{Event, Troubles, World};
 use crate::clock::{Time, millis};
@@ -43,7 +43,7 @@ impl World {
             if self.processes[process].engine.is_none() {
                 continue;
             }
-            for kind in Kind::ALL {
+            for kind in WatchedResource::ALL {
                 self.lose(process, kind);
                 let wait = time + millis(self.dice.between(10, 1500));
                 self.reconnect(process, kind, wait);
@@ -94,14 +94,14 @@ impl World {
                 continue;
             }
             self.drain(process);
-            for kind in Kind::ALL {
+            for kind in WatchedResource::ALL {
                 self.mend_stream(process, kind);
             }
         }
         self.announce();
     }
 
-    fn mend_stream(&mut self, process: usize, kind: Kind) {
+    fn mend_stream(&mut self, process: usize, kind: WatchedResource) {
         let stream = self.processes[process].stream(kind);
         stream.delay = Duration::ZERO;
         stream.frozen_until = Time::START;

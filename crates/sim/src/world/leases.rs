@@ -46,14 +46,14 @@ impl World {
         lease.renewed = renewed;
         if !std::mem::replace(&mut lease.is_leading, true) {
             self.tell(|| format!("  p{process} leads"));
-            self.inform(process, Input::Lead);
+            self.inform(process, Input::LeadershipAcquired);
         }
     }
 
     fn follow(&mut self, process: usize) {
         self.tell(|| format!("  p{process} follows"));
         self.processes[process].lease.is_leading = false;
-        self.inform(process, Input::Follow);
+        self.inform(process, Input::LeadershipLost);
     }
 
     /// A process begins: five pictures, and leadership when it can be had.
@@ -63,7 +63,7 @@ impl World {
         }
         self.tell(|| format!("  p{process} starts"));
         self.processes[process].start(&self.setup, self.seed);
-        for kind in endpointd_model::Kind::ALL {
+        for kind in endpointd_model::WatchedResource::ALL {
             let wait = self.latency();
             self.reconnect(process, kind, wait);
         }
@@ -71,7 +71,7 @@ impl World {
             let life = self.processes[process].life;
             self.schedule(std::time::Duration::ZERO, Event::Campaign { process, life });
         } else {
-            self.inform(process, Input::Lead);
+            self.inform(process, Input::LeadershipAcquired);
         }
     }
 

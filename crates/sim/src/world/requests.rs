@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{Input, Ticket};
+use endpointd_engine::{Input, RequestId};
 use endpointd_model::{
-    Controller, Failure, FailureKind, Found, Key, Lookup, Object, Outcome, Uid, Write, names,
+    Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, Object, Uid, Write,
+    WriteResult, names,
 };
 use endpointd_mutants::{Mutant, is_on};
 
@@ -26,7 +27,7 @@ impl World {
     pub(super) fn send(
         &mut self,
         process: usize,
-        ticket: Ticket,
+        id: RequestId,
         controller: Controller,
         write: Box<Write>,
     ) {
@@ -37,7 +38,7 @@ impl World {
             if is_on(Mutant::UnsentUnanswered) {
                 return;
             }
-            return self.answer(process, life, Input::Outcome(ticket, Outcome::Unsent));
+            return self.answer(process, life, Input::WriteResult(id, WriteResult::NotLeader));
         }
         if self.n_leaders() > 1 {
             self.census.fault("two leaders write");
@@ -56,7 +57,7 @@ impl World {
         let view = self.planned_view(process, controller, &write);
         let is_given_up = false;
         let request =
-            Request { process, life, ticket, controller, write, view, mishap, trap, is_given_up };
+            Request { process, life, id, controller, write, view, mishap, trap, is_given_up };
         self.schedule(wait, Event::Arrive(Box::new(request)));
     }
 
@@ -80,7 +81,7 @@ impl World {
     }
 
     pub(super) fn arrive(&mut self, mut request: Request) {
-        let (process, life, ticket) = (request.process, request.life, request.ticket);
+        let (process, life, id) = (request.process, request.life, request.id);
         self.n_arrived += 1;
         match request.trap {
             Some(Trap::CrashBefore) => return self.crash(process, life),
@@ -96,7 +97,7 @@ impl World {
         {
             self.census.fault("applied after the answer was given up");
             self.tell(|| format!("  p{process} {}: on its way for long", brief(&request.write)));
-            self.answer(process, life, Input::Outcome(ticket, lost(FailureKind::Unreachable)));
+            self.answer(process, life, Input::WriteResult(id, lost(FailureKind::Unreachable)));
             request.is_given_up = true;
             return self.schedule(time, Event::Arrive(Box::new(request)));
         }
@@ -109,7 +110,7 @@ impl World {
             return;
         }
         self.note_deleted(&request, &outcome);
-        let input = Input::Outcome(ticket, outcome);
+        let input = Input::WriteResult(id, outcome);
         match (request.trap, request.mishap) {
             (Some(Trap::CrashUnanswered), _) => self.crash(process, life),
             (Some(Trap::CrashAfter), _) => {
@@ -129,7 +130,7 @@ impl World {
     }
 
     /// What the client makes of it; the write is done if it is to be done.
-    fn decide(&mut self, request: &Request) -> Outcome {
+    fn decide(&mut self, request: &Request) -> WriteResult {
         if self.now < self.troubles.outage_until {
             return refused(FailureKind::Unreachable);
         }
@@ -151,7 +152,7 @@ impl World {
             }
             Some(Mishap::Throttled(after_secs)) => {
                 self.census.fault("429");
-                return Outcome::Throttled { after_secs: after_secs.max(1) };
+                return WriteResult::Throttled { after_secs: after_secs.max(1) };
             }
             Some(Mishap::Forbidden) => {
                 self.census.fault("403");
@@ -172,7 +173,7 @@ impl World {
         self.apply(request)
     }
 
-    fn apply(&mut self, request: &Request) -> Outcome {
+    fn apply(&mut self, request: &Request) -> WriteResult {
         self.check_arrival(request);
         let answer = self.api.write(&request.write);
         self.check_answer(request, &answer);
@@ -183,7 +184,7 @@ impl World {
     }
 
     /// What [`Mutant::ForceConflict`] does: the same again, with the version of now.
-    fn force(&mut self, request: &Request) -> Outcome {
+    fn force(&mut self, request: &Request) -> WriteResult {
         let mut write = Write::clone(&request.write);
         let known = self.api.object(write.resource(), &write.key());
         let version = known.map(|known| known.meta().resource_version.clone()).unwrap_or_default();
@@ -242,32 +243,32 @@ impl World {
         }
     }
 
-    pub(super) fn send_look(&mut self, process: usize, ticket: Ticket, lookup: Lookup) {
+    pub(super) fn send_look(&mut self, process: usize, id: RequestId, read: LiveRead) {
         self.n_looks += 1;
         let life = self.processes[process].life;
         let wait = self.latency();
-        self.schedule(wait, Event::Look { process, life, ticket, lookup });
+        self.schedule(wait, Event::Look { process, life, id, read });
     }
 
-    pub(super) fn look(&mut self, process: usize, life: u32, ticket: Ticket, lookup: Lookup) {
+    pub(super) fn look(&mut self, process: usize, life: u32, id: RequestId, read: LiveRead) {
         let is_blind = self.now < self.troubles.blind_until.max(self.troubles.outage_until);
         let found = if is_blind {
             self.census.fault("blind reads");
             if is_on(Mutant::FailedReadIsAbsent) {
-                let input = Input::Found(ticket, Found::Absent);
+                let input = Input::LiveReadResult(id, LiveReadResult::Absent);
                 return self.schedule(millis(1), answer_event(process, life, input));
             }
-            Found::Failed(failure(FailureKind::ServerError))
+            LiveReadResult::Failed(failure(FailureKind::ServerError))
         } else {
-            let found = self.api.look(&lookup);
-            found.unwrap_or_else(|| Found::Failed(failure(FailureKind::Unreadable)))
+            let found = self.api.look(&read);
+            found.unwrap_or_else(|| LiveReadResult::Failed(failure(FailureKind::Unreadable)))
         };
-        if found == Found::Absent && self.processes[process].life == life {
-            self.processes[process].absences.insert(lookup.clone(), self.now);
+        if found == LiveReadResult::Absent && self.processes[process].life == life {
+            self.processes[process].absences.insert(read.clone(), self.now);
         }
-        self.tell(|| format!("  p{process} looks at {lookup:?}: {}", brief_found(&found)));
+        self.tell(|| format!("  p{process} looks at {read:?}: {}", brief_found(&found)));
         let wait = self.latency();
-        self.schedule(wait, answer_event(process, life, Input::Found(ticket, found)));
+        self.schedule(wait, answer_event(process, life, Input::LiveReadResult(id, found)));
     }
 
     fn answer(&mut self, process: usize, life: u32, input: Input) {
@@ -276,12 +277,12 @@ impl World {
     }
 
     /// Told to the engine with the answer: this very object is deleted.
-    fn note_deleted(&mut self, request: &Request, outcome: &Outcome) {
+    fn note_deleted(&mut self, request: &Request, outcome: &WriteResult) {
         let process = &mut self.processes[request.process];
-        if let (Write::Delete(target), Outcome::Deleted) = (request.write.as_ref(), outcome)
+        if let (Write::Delete(target), WriteResult::Deleted) = (request.write.as_ref(), outcome)
             && process.life == request.life
         {
-            process.deleting.push((request.ticket, target.uid.clone()));
+            process.deleting.push((request.id, target.uid.clone()));
         }
     }
 
@@ -291,25 +292,25 @@ impl World {
             return;
         }
         let object = match &input {
-            Input::Outcome(_, Outcome::Stored(object)) => Some(object),
-            Input::Found(_, Found::Object(object)) => Some(object),
-            Input::Outcome(..) | Input::Found(..) => None,
-            Input::News(..) | Input::Lead | Input::Follow => None,
+            Input::WriteResult(_, WriteResult::Stored(object)) => Some(object),
+            Input::LiveReadResult(_, LiveReadResult::Object(object)) => Some(object),
+            Input::WriteResult(..) | Input::LiveReadResult(..) => None,
+            Input::Watch(..) | Input::LeadershipAcquired | Input::LeadershipLost => None,
         };
         if let Some(object) = object {
             one.told.extend(object.meta().resource_version.parse::<u64>());
         }
-        if let Input::Outcome(ticket, Outcome::Deleted) = &input {
-            let is_this = |(of, _): &(Ticket, Uid)| of == ticket;
+        if let Input::WriteResult(id, WriteResult::Deleted) = &input {
+            let is_this = |(of, _): &(RequestId, Uid)| of == id;
             if let Some(at) = one.deleting.iter().position(is_this) {
                 let (_, uid) = one.deleting.swap_remove(at);
                 one.deleted.insert(uid);
             }
         }
-        if let Input::Outcome(_, Outcome::Throttled { after_secs }) = &input {
+        if let Input::WriteResult(_, WriteResult::Throttled { after_secs }) = &input {
             one.throttled_until = self.now + secs(u64::from(*after_secs));
         }
-        if matches!(&input, Input::Outcome(..)) {
+        if matches!(&input, Input::WriteResult(..)) {
             one.n_in_flight = one.n_in_flight.saturating_sub(1);
         }
         self.inform(process, input);
@@ -328,18 +329,20 @@ fn answer_event(process: usize, life: u32, input: Input) -> Event {
 }
 
 /// As `client` sorts answers.
-fn outcome(write: &Write, answer: Answer) -> Outcome {
+fn outcome(write: &Write, answer: Answer) -> WriteResult {
     let is_delete = matches!(write, Write::Delete(_));
     match answer {
         Answer::Stored(object) if is_delete && object.meta().finalizers.is_empty() => {
-            Outcome::Deleted
+            WriteResult::Deleted
         }
-        Answer::Stored(object) => Outcome::Stored(object),
-        Answer::Removed => Outcome::Deleted,
-        Answer::NotFound if is_delete => Outcome::Deleted,
-        Answer::Conflict | Answer::Exists | Answer::NotFound => Outcome::Behind("409".into()),
+        Answer::Stored(object) => WriteResult::Stored(object),
+        Answer::Removed => WriteResult::Deleted,
+        Answer::NotFound if is_delete => WriteResult::Deleted,
+        Answer::Conflict | Answer::Exists | Answer::NotFound => WriteResult::Conflict("409".into()),
         Answer::Broken => lost(FailureKind::ServerError),
-        Answer::NoNamespace | Answer::Terminating => Outcome::Pointless("terminating".into()),
+        Answer::NoNamespace | Answer::Terminating => {
+            WriteResult::NamespaceTerminating("terminating".into())
+        }
         Answer::Invalid(_) => refused(FailureKind::Invalid),
     }
 }
@@ -348,12 +351,12 @@ fn failure(kind: FailureKind) -> Failure {
     Failure { kind, message: kind.as_str().into() }
 }
 
-fn lost(kind: FailureKind) -> Outcome {
-    Outcome::Unknown(failure(kind))
+fn lost(kind: FailureKind) -> WriteResult {
+    WriteResult::NoResponse(failure(kind))
 }
 
-fn refused(kind: FailureKind) -> Outcome {
-    Outcome::Failed(failure(kind))
+fn refused(kind: FailureKind) -> WriteResult {
+    WriteResult::Failed(failure(kind))
 }
 
 /// For the story.
@@ -381,10 +384,10 @@ pub(super) fn brief(write: &Write) -> String {
     format!("{} {} {}{content}", write.verb(), write.resource().as_str(), write.key())
 }
 
-fn brief_found(found: &Found) -> &'static str {
+fn brief_found(found: &LiveReadResult) -> &'static str {
     match found {
-        Found::Service(_) | Found::Node(_) | Found::Object(_) => "there",
-        Found::Absent => "absent",
-        Found::Failed(_) => "failed",
+        LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Object(_) => "there",
+        LiveReadResult::Absent => "absent",
+        LiveReadResult::Failed(_) => "failed",
     }
 }

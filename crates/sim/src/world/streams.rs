@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use endpointd_engine::Input;
-use endpointd_model::{Change, Kind, News, Sight, Version};
+use endpointd_model::{ObjectEvent, ResourceEvent, ResourceVersion, WatchSignal, WatchedResource};
 use endpointd_mutants::{Mutant, is_on};
 
 use super::{Event, World};
@@ -19,14 +19,14 @@ impl World {
     pub(super) fn announce(&mut self) {
         for process in 0..self.processes.len() {
             if self.processes[process].engine.is_some() {
-                for kind in Kind::ALL {
+                for kind in WatchedResource::ALL {
                     self.expect_news(process, kind);
                 }
             }
         }
     }
 
-    fn expect_news(&mut self, process: usize, kind: Kind) {
+    fn expect_news(&mut self, process: usize, kind: WatchedResource) {
         let stream = &self.processes[process].streams[kind as usize];
         if stream.state != StreamState::Live || stream.due.is_some() {
             return;
@@ -46,7 +46,7 @@ impl World {
         Duration::from_micros(self.dice.roll(most))
     }
 
-    pub(super) fn deliver(&mut self, process: usize, kind: Kind, connection: u32) {
+    pub(super) fn deliver(&mut self, process: usize, kind: WatchedResource, connection: u32) {
         let stream = self.processes[process].stream(kind);
         if stream.connection != connection || self.processes[process].engine.is_none() {
             return;
@@ -70,23 +70,25 @@ impl World {
         }
         self.note_told(process, &news);
         self.tell(|| format!("  p{process} sees {}", brief(&news)));
-        self.inform(process, Input::News(kind, news));
+        self.inform(process, Input::Watch(kind, news));
     }
 
     /// The versions of published objects that an engine may write to.
-    pub(super) fn note_told(&mut self, process: usize, news: &News) {
-        if let News::Seen(change) = news {
+    pub(super) fn note_told(&mut self, process: usize, news: &WatchSignal) {
+        if let WatchSignal::Event(change) = news {
             let version = match change.as_ref() {
-                Change::Endpoints(sight) => &sight.object().meta.resource_version,
-                Change::Slice(sight) => &sight.object().meta.resource_version,
-                Change::Service(_) | Change::Pod(_) | Change::Node(_) => return,
+                ResourceEvent::Endpoints(sight) => &sight.object().meta.resource_version,
+                ResourceEvent::Slice(sight) => &sight.object().meta.resource_version,
+                ResourceEvent::Service(_) | ResourceEvent::Pod(_) | ResourceEvent::Node(_) => {
+                    return;
+                }
             };
             self.processes[process].told.extend(version.parse::<u64>());
         }
     }
 
     /// A new connection: goes on from where it was, or begins with a picture.
-    pub(super) fn connect(&mut self, process: usize, kind: Kind, connection: u32) {
+    pub(super) fn connect(&mut self, process: usize, kind: WatchedResource, connection: u32) {
         let now = self.now;
         let outage_until = self.troubles.outage_until;
         let stream = self.processes[process].stream(kind);
@@ -107,7 +109,7 @@ impl World {
                 stream.seen = self.api.revision();
             }
             if std::mem::take(&mut stream.is_lost) {
-                self.inform(process, Input::News(kind, News::Resumed));
+                self.inform(process, Input::Watch(kind, WatchSignal::Reconnected));
             }
             return self.expect_news(process, kind);
         }
@@ -118,7 +120,7 @@ impl World {
     }
 
     /// A picture of the kind as it is now; a consistent read.
-    pub(super) fn relist(&mut self, process: usize, kind: Kind) {
+    pub(super) fn relist(&mut self, process: usize, kind: WatchedResource) {
         let revision = self.api.revision();
         let is_first = self.processes[process].stream(kind).seen == 0;
         if is_first && is_on(Mutant::FirstPictureFromCache) {
@@ -130,26 +132,31 @@ impl World {
         self.begin_picture(process, kind, revision);
     }
 
-    pub(super) fn begin_picture(&mut self, process: usize, kind: Kind, revision: u64) {
+    pub(super) fn begin_picture(&mut self, process: usize, kind: WatchedResource, revision: u64) {
         let stream = self.processes[process].stream(kind);
         stream.connection += 1;
         (stream.due, stream.is_lost, stream.is_deceived) = (None, false, false);
         stream.state = StreamState::Listing(revision);
         stream.known_since = stream.known_since.min(revision);
         let connection = stream.connection;
-        self.inform(process, Input::News(kind, News::Listing));
+        self.inform(process, Input::Watch(kind, WatchSignal::InitStarted));
         let picture = self.api.list_at(kind, revision);
         let half = picture.len() / 2;
         self.tell(|| format!("  p{process} lists {} as of {revision}", kind.as_str()));
         for news in picture.into_iter().take(half) {
             self.note_told(process, &news);
-            self.inform(process, Input::News(kind, news));
+            self.inform(process, Input::Watch(kind, news));
         }
         let wait = if self.troubles.is_calm { 5 } else { self.dice.between(1, 400) };
         self.schedule(millis(wait), Event::CompletePicture { process, kind, connection });
     }
 
-    pub(super) fn complete_picture(&mut self, process: usize, kind: Kind, connection: u32) {
+    pub(super) fn complete_picture(
+        &mut self,
+        process: usize,
+        kind: WatchedResource,
+        connection: u32,
+    ) {
         let stream = self.processes[process].stream(kind);
         let StreamState::Listing(revision) = stream.state else { return };
         if stream.connection != connection || self.processes[process].engine.is_none() {
@@ -160,7 +167,7 @@ impl World {
         let rest = picture.into_iter().skip(half).filter(|_| !is_on(Mutant::HalfPicture));
         for news in rest {
             self.note_told(process, &news);
-            self.inform(process, Input::News(kind, news));
+            self.inform(process, Input::Watch(kind, news));
         }
         let stream = self.processes[process].stream(kind);
         let is_old = revision < stream.seen;
@@ -169,11 +176,14 @@ impl World {
             (stream.seen, stream.known_since) = (revision, revision);
         }
         // The engine answers an old picture with a request for a new one, before anything else.
-        self.inform(process, Input::News(kind, News::Listed(Version::from(revision))));
+        self.inform(
+            process,
+            Input::Watch(kind, WatchSignal::InitDone(ResourceVersion::from(revision))),
+        );
         self.expect_news(process, kind);
     }
 
-    pub(super) fn lose(&mut self, process: usize, kind: Kind) {
+    pub(super) fn lose(&mut self, process: usize, kind: WatchedResource) {
         let stream = self.processes[process].stream(kind);
         stream.connection += 1;
         stream.due = None;
@@ -182,11 +192,14 @@ impl World {
             stream.state = StreamState::Down;
             self.census.fault("picture interrupted");
         }
-        self.inform(process, Input::News(kind, News::Lost("the watch is cut".into())));
+        self.inform(
+            process,
+            Input::Watch(kind, WatchSignal::Disconnected("the watch is cut".into())),
+        );
         self.check_readiness(process, kind);
     }
 
-    pub(super) fn disturb_watch(&mut self, process: u8, kind: Kind, fault: WatchFault) {
+    pub(super) fn disturb_watch(&mut self, process: u8, kind: WatchedResource, fault: WatchFault) {
         let process = usize::from(process) % self.processes.len();
         if self.processes[process].engine.is_none() {
             return;
@@ -241,7 +254,7 @@ impl World {
     }
 
     /// A picture without objects, as of now.
-    fn show_nothing(&mut self, process: usize, kind: Kind) {
+    fn show_nothing(&mut self, process: usize, kind: WatchedResource) {
         let revision = self.api.revision();
         let stream = self.processes[process].stream(kind);
         stream.connection += 1;
@@ -249,12 +262,15 @@ impl World {
         // A lie adds nothing to what is known.
         stream.seen = revision;
         stream.is_deceived = true;
-        self.inform(process, Input::News(kind, News::Listing));
-        self.inform(process, Input::News(kind, News::Listed(Version::from(revision))));
+        self.inform(process, Input::Watch(kind, WatchSignal::InitStarted));
+        self.inform(
+            process,
+            Input::Watch(kind, WatchSignal::InitDone(ResourceVersion::from(revision))),
+        );
     }
 
     /// Up to the version before the next change that is to be told.
-    fn bookmark(&mut self, process: usize, kind: Kind) {
+    fn bookmark(&mut self, process: usize, kind: WatchedResource) {
         self.census.fault("bookmark");
         let seen = self.processes[process].stream(kind).seen;
         let is_behind = self.api.next_change(kind, seen).is_some();
@@ -262,10 +278,13 @@ impl World {
         let stream = self.processes[process].stream(kind);
         stream.seen = passed;
         stream.known_since = stream.known_since.max(passed);
-        self.inform(process, Input::News(kind, News::Passed(Version::from(passed))));
+        self.inform(
+            process,
+            Input::Watch(kind, WatchSignal::Bookmark(ResourceVersion::from(passed))),
+        );
     }
 
-    fn freeze(&mut self, process: usize, kind: Kind, time: Duration) {
+    fn freeze(&mut self, process: usize, kind: WatchedResource, time: Duration) {
         let is_dead = time >= DEAD_AFTER;
         self.census.fault(if is_dead { "watch dead for 90 s" } else { "watch frozen" });
         let until = self.now + time.min(DEAD_AFTER);
@@ -278,28 +297,34 @@ impl World {
         }
     }
 
-    pub(super) fn reconnect(&mut self, process: usize, kind: Kind, wait: Duration) {
+    pub(super) fn reconnect(&mut self, process: usize, kind: WatchedResource, wait: Duration) {
         let connection = self.processes[process].stream(kind).connection;
         self.schedule(wait, Event::Connect { process, kind, connection });
     }
 }
 
 /// For the story.
-fn brief(news: &News) -> String {
-    fn sight<T>(kind: &str, sight: &Sight<T>, name: impl Fn(&T) -> String) -> String {
-        let gone = if matches!(sight, Sight::Gone(_)) { " gone" } else { "" };
+fn brief(news: &WatchSignal) -> String {
+    fn sight<T>(kind: &str, sight: &ObjectEvent<T>, name: impl Fn(&T) -> String) -> String {
+        let gone = if matches!(sight, ObjectEvent::Deleted(_)) { " gone" } else { "" };
         format!("{kind} {}{gone}", name(sight.object()))
     }
     match news {
-        News::Seen(change) => match change.as_ref() {
-            Change::Service(one) => sight("service", one, |it| it.key().to_string()),
-            Change::Pod(one) => sight("pod", one, |it| it.key().to_string()),
-            Change::Node(one) => sight("node", one, |it| it.name.to_string()),
-            Change::Endpoints(one) => sight("endpoints", one, |it| it.meta.key().to_string()),
-            Change::Slice(one) => sight("slice", one, |it| it.meta.key().to_string()),
+        WatchSignal::Event(change) => match change.as_ref() {
+            ResourceEvent::Service(one) => sight("service", one, |it| it.key().to_string()),
+            ResourceEvent::Pod(one) => sight("pod", one, |it| it.key().to_string()),
+            ResourceEvent::Node(one) => sight("node", one, |it| it.name.to_string()),
+            ResourceEvent::Endpoints(one) => {
+                sight("endpoints", one, |it| it.meta.key().to_string())
+            }
+            ResourceEvent::Slice(one) => sight("slice", one, |it| it.meta.key().to_string()),
         },
-        News::Unreadable { key, .. } => format!("{key}, unreadable"),
-        News::Listing | News::Listed(_) | News::Passed(_) | News::Lost(_) | News::Resumed => {
+        WatchSignal::DecodeError { key, .. } => format!("{key}, unreadable"),
+        WatchSignal::InitStarted
+        | WatchSignal::InitDone(_)
+        | WatchSignal::Bookmark(_)
+        | WatchSignal::Disconnected(_)
+        | WatchSignal::Reconnected => {
             format!("{news:?}")
         }
     }

@@ -72,7 +72,7 @@ impl Families {
         let describe = |desc: &&prometheus::core::Desc| Family {
             name: desc.fq_name.clone(),
             help: desc.help.clone(),
-            // The collector does not tell kinds apart before it collects; the name does.
+            // The collector does not tell watches apart before it collects; the name does.
             kind: match desc.fq_name.ends_with("_total") {
                 true => FamilyKind::Counter,
                 false => FamilyKind::Gauge,

@@ -4,12 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use endpointd_engine::{BrakeReport, ControllerReport, KindReport, Report, Sizes, SyncEnd, Synced};
-use endpointd_model::Kind;
-use endpointd_plan::Reason;
+use endpointd_engine::{
+    ControllerStatus, DeletionLimiterStatus, EngineStatus, Sizes, SyncResult, SyncSummary,
+    WatchStatus,
+};
+use endpointd_model::WatchedResource;
+use endpointd_plan::ExclusionReason;
 use prometheus::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec};
 
-use super::Wrote;
+use super::CompletedWrite;
 use super::family::Families;
 use super::per_controller::PerController;
 use super::upstream::NO_LABELS;
@@ -18,7 +21,7 @@ use super::upstream::NO_LABELS;
 const LATENCY_BUCKETS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
-pub(super) struct Own {
+pub(super) struct EndpointdMetrics {
     removals: PerController<Histogram>,
     other_changes: PerController<Histogram>,
     syncs: IntCounterVec,
@@ -37,7 +40,7 @@ struct Gauges {
     throttled: Gauge,
     keys: GaugeVec,
     oldest_wait: GaugeVec,
-    left_out: GaugeVec,
+    excluded_pods: GaugeVec,
     watch_age: GaugeVec,
     watch_alive: GaugeVec,
     watch_listed: GaugeVec,
@@ -52,7 +55,7 @@ struct Gauges {
     brake_limit: Gauge,
 }
 
-impl Own {
+impl EndpointdMetrics {
     pub fn register(families: &mut Families) -> Self {
         let latency = families.histogram(
             "endpointd_trigger_to_write_seconds",
@@ -64,7 +67,7 @@ impl Own {
         let by_change = |change: &'static str| {
             PerController::of(|controller| latency.with_label_values(&[controller.name(), change]))
         };
-        let notices = families.counter(
+        let event_records = families.counter(
             "endpointd_notices_total",
             "Events about keys, by whether they were recorded (sent) or not (dropped)",
             &["result"],
@@ -88,32 +91,32 @@ impl Own {
                 &["verb", "resource"],
                 LATENCY_BUCKETS,
             ),
-            notices_sent: notices.with_label_values(&["sent"]),
-            notices_dropped: notices.with_label_values(&["dropped"]),
+            notices_sent: event_records.with_label_values(&["sent"]),
+            notices_dropped: event_records.with_label_values(&["dropped"]),
             gauges: Gauges::register(families),
         }
     }
 
-    pub fn synced(&self, synced: &Synced) {
-        let Synced { controller, end, waited, took, is_removal, .. } = synced;
-        self.syncs.with_label_values(&[controller.name(), end.as_str()]).inc();
-        match end {
-            SyncEnd::Written => {
+    pub fn synced(&self, synced: &SyncSummary) {
+        let SyncSummary { controller, result, waited, took, is_removal, .. } = synced;
+        self.syncs.with_label_values(&[controller.name(), result.as_str()]).inc();
+        match result {
+            SyncResult::Written => {
                 let histograms = if *is_removal { &self.removals } else { &self.other_changes };
                 histograms.get(*controller).observe((*waited + *took).as_secs_f64());
             }
             // Nothing arrived, so there is no latency to tell; the next sync of the key has it.
-            SyncEnd::Unchanged
-            | SyncEnd::Pointless
-            | SyncEnd::Stale
-            | SyncEnd::Throttled
-            | SyncEnd::Failed(_)
-            | SyncEnd::Abandoned => {}
+            SyncResult::Unchanged
+            | SyncResult::NamespaceTerminating
+            | SyncResult::ConflictRetry
+            | SyncResult::Throttled
+            | SyncResult::Failed(_)
+            | SyncResult::LeadershipLost => {}
         }
     }
 
-    pub fn wrote(&self, wrote: &Wrote) {
-        let Wrote { controller, verb, resource, outcome, took } = *wrote;
+    pub fn wrote(&self, wrote: &CompletedWrite) {
+        let CompletedWrite { controller, verb, resource, outcome, took } = *wrote;
         let resource = resource.as_str();
         self.writes.with_label_values(&[controller.name(), verb, resource, outcome]).inc();
         if outcome != "unsent" {
@@ -121,24 +124,24 @@ impl Own {
         }
     }
 
-    pub fn notices(&self, n_sent: u64, n_dropped: u64) {
+    pub fn event_records(&self, n_sent: u64, n_dropped: u64) {
         self.notices_sent.inc_by(n_sent);
         self.notices_dropped.inc_by(n_dropped);
     }
 
-    pub fn reported(&self, report: &Report, age: Duration) {
+    pub fn reported(&self, report: &EngineStatus, age: Duration) {
         let gauges = &self.gauges;
         gauges.report_age.set(age.as_secs_f64());
-        // A report without kinds is none: nothing is watched yet.
-        gauges.is_ready.set(flag(!report.kinds.is_empty() && report.is_ready()));
+        // A report without watches is none: nothing is watched yet.
+        gauges.is_ready.set(flag(!report.watches.is_empty() && report.is_ready()));
         gauges.is_leading.set(flag(report.is_leading));
         let throttled = report.throttled_for.unwrap_or_default().saturating_sub(age);
         gauges.throttled.set(throttled.as_secs_f64());
-        gauges.left_out.reset();
+        gauges.excluded_pods.reset();
         report.controllers.iter().for_each(|controller| gauges.controller(controller, age));
-        report.kinds.iter().for_each(|kind| gauges.kind(kind, age));
+        report.watches.iter().for_each(|kind| gauges.kind(kind, age));
         gauges.sizes(&report.sizes, n_pods(report));
-        gauges.brake(&report.brake);
+        gauges.deletion_limiter(&report.deletion_limiter);
     }
 }
 
@@ -156,7 +159,7 @@ impl Gauges {
                 "How long the oldest waiting key has waited",
                 CONTROLLER,
             ),
-            left_out: of(
+            excluded_pods: of(
                 "pods_left_out",
                 "Pods that a Service selects and that are not published, by reason",
                 &["controller", "reason"],
@@ -207,16 +210,16 @@ impl Gauges {
                 "brake_deletions_last_minute",
                 "Deletions of the last minute decided on because something is absent",
             ),
-            brake_held: single(&mut of, "brake_held_keys", "Keys the brake holds back"),
+            brake_held: single(&mut of, "brake_held_keys", "Keys the deletion_limiter holds back"),
             brake_limit: single(
                 &mut of,
                 "brake_deletions_limit",
-                "Such deletions a minute at which the brake goes on",
+                "Such deletions a minute at which the deletion_limiter goes on",
             ),
         }
     }
 
-    fn controller(&self, controller: &ControllerReport, age: Duration) {
+    fn controller(&self, controller: &ControllerStatus, age: Duration) {
         let name = controller.controller.name();
         let states = [
             ("waiting", controller.n_waiting),
@@ -231,27 +234,28 @@ impl Gauges {
             _ => controller.oldest_wait + age,
         };
         self.oldest_wait.with_label_values(&[name]).set(oldest_wait.as_secs_f64());
-        for (reason, n) in by_word(&controller.left_out) {
-            self.left_out.with_label_values(&[name, reason]).set(n as f64);
+        for (reason, n) in by_word(&controller.excluded_pods) {
+            self.excluded_pods.with_label_values(&[name, reason]).set(n as f64);
         }
     }
 
-    fn kind(&self, kind: &KindReport, age: Duration) {
-        let label = &[kind.kind.as_str()];
-        self.watch_age.with_label_values(label).set((kind.age + age).as_secs_f64());
-        self.watch_alive.with_label_values(label).set(flag(kind.lost.is_none()));
-        self.watch_listed.with_label_values(label).set(flag(kind.is_listed));
-        self.unreadable.with_label_values(label).set(kind.unreadable.len() as f64);
+    fn kind(&self, kind: &WatchStatus, age: Duration) {
+        let label = &[kind.resource.as_str()];
+        self.watch_age.with_label_values(label).set((kind.last_event_age + age).as_secs_f64());
+        self.watch_alive.with_label_values(label).set(flag(kind.disconnected_reason.is_none()));
+        self.watch_listed.with_label_values(label).set(flag(kind.is_synced));
+        self.unreadable.with_label_values(label).set(kind.decode_errors.len() as f64);
         self.cache_objects.with_label_values(label).set(kind.n_objects as f64);
     }
 
     fn sizes(&self, sizes: &Sizes, n_pods: usize) {
-        let Sizes { n_label_sets, n_texts, n_tombstones, n_remembered_keys, cache_bytes } = *sizes;
+        let Sizes { n_label_sets, n_interned_strings, n_tombstones, n_tracked_keys, cache_bytes } =
+            *sizes;
         let entries = [
             ("label_sets", n_label_sets),
-            ("texts", n_texts),
+            ("texts", n_interned_strings),
             ("tombstones", n_tombstones),
-            ("remembered_keys", n_remembered_keys),
+            ("remembered_keys", n_tracked_keys),
         ];
         for (what, n) in entries {
             self.cache_entries.with_label_values(&[what]).set(n as f64);
@@ -260,19 +264,26 @@ impl Gauges {
         self.cache_bytes_per_pod.set(cache_bytes as f64 / n_pods.max(1) as f64);
     }
 
-    fn brake(&self, brake: &BrakeReport) {
-        let BrakeReport { is_on, n_last_minute, n_held, max_a_minute } = *brake;
-        self.brake_on.set(flag(is_on));
-        self.brake_deletions.set(n_last_minute as f64);
-        self.brake_held.set(n_held as f64);
-        self.brake_limit.set(max_a_minute as f64);
+    fn deletion_limiter(&self, deletion_limiter: &DeletionLimiterStatus) {
+        let DeletionLimiterStatus {
+            is_active,
+            n_deletions_last_minute,
+            n_delayed_keys,
+            deletions_per_minute_max,
+        } = *deletion_limiter;
+        self.brake_on.set(flag(is_active));
+        self.brake_deletions.set(n_deletions_last_minute as f64);
+        self.brake_held.set(n_delayed_keys as f64);
+        self.brake_limit.set(deletions_per_minute_max as f64);
     }
 }
 
 /// Reasons that differ only in detail share a word.
-pub(crate) fn by_word(left_out: &BTreeMap<Reason, usize>) -> BTreeMap<&'static str, usize> {
+pub(crate) fn by_word(
+    excluded_pods: &BTreeMap<ExclusionReason, usize>,
+) -> BTreeMap<&'static str, usize> {
     let mut n_by_word = BTreeMap::new();
-    for (reason, n) in left_out {
+    for (reason, n) in excluded_pods {
         *n_by_word.entry(reason.as_str()).or_default() += n;
     }
     n_by_word
@@ -282,8 +293,8 @@ fn single(of: &mut impl FnMut(&str, &str, &[&str]) -> GaugeVec, name: &str, help
     of(name, help, &[]).with_label_values(NO_LABELS)
 }
 
-fn n_pods(report: &Report) -> usize {
-    let pods = report.kinds.iter().find(|kind| kind.kind == Kind::Pods);
+fn n_pods(report: &EngineStatus) -> usize {
+    let pods = report.watches.iter().find(|kind| kind.resource == WatchedResource::Pods);
     pods.map_or(0, |kind| kind.n_objects)
 }
 

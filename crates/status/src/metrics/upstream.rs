@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{HintsKind, Report, SyncEnd, Synced};
-use endpointd_model::{Controller, Resource, TopologyMode};
+use endpointd_engine::{EngineStatus, HintsKind, SyncResult, SyncSummary};
+use endpointd_model::{Controller, PublishedResource, TopologyMode};
 use prometheus::{
     DEFAULT_BUCKETS, Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec,
     exponential_buckets,
 };
 
-use super::Wrote;
+use super::CompletedWrite;
 use super::family::Families;
 use super::work_queue::WorkQueues;
 
@@ -107,7 +107,7 @@ impl Upstream {
         }
     }
 
-    pub fn synced(&self, synced: &Synced) {
+    pub fn synced(&self, synced: &SyncSummary) {
         self.queues.synced(synced);
         match synced.controller {
             Controller::Slices => self.slices_synced(synced),
@@ -116,23 +116,26 @@ impl Upstream {
         }
     }
 
-    fn slices_synced(&self, synced: &Synced) {
+    fn slices_synced(&self, synced: &SyncSummary) {
         self.slices.synced(synced);
-        if let Some(result) = upstream_result(&synced.end) {
+        if let Some(result) = upstream_result(&synced.result) {
             self.syncs.with_label_values(&[result]).inc();
         }
-        match synced.end {
-            SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => {
+        match synced.result {
+            SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
                 let n_changed = synced.n_creates + synced.n_updates + synced.n_deletes;
                 let labels = hints_labels(synced.hints);
                 self.slices_changed.with_label_values(&labels).observe(n_changed as f64);
             }
             // Upstream counts only a sync that got to its end.
-            SyncEnd::Stale | SyncEnd::Throttled | SyncEnd::Failed(_) | SyncEnd::Abandoned => {}
+            SyncResult::ConflictRetry
+            | SyncResult::Throttled
+            | SyncResult::Failed(_)
+            | SyncResult::LeadershipLost => {}
         }
     }
 
-    fn mirror_synced(&self, synced: &Synced) {
+    fn mirror_synced(&self, synced: &SyncSummary) {
         self.mirror.synced(synced);
         self.mirror_updated.observe(synced.counts.n_updated as f64);
         self.mirror_skipped.observe(synced.counts.n_skipped as f64);
@@ -140,11 +143,11 @@ impl Upstream {
     }
 
     /// A write that arrived.
-    pub fn changed(&self, wrote: &Wrote) {
+    pub fn changed(&self, wrote: &CompletedWrite) {
         match (wrote.controller, wrote.resource) {
-            (Controller::Slices, Resource::Slices) => self.slices.changed(wrote.verb),
-            (Controller::Mirror, Resource::Slices) => self.mirror.changed(wrote.verb),
-            (Controller::Endpoints, _) | (_, Resource::Endpoints) => {}
+            (Controller::Slices, PublishedResource::Slices) => self.slices.changed(wrote.verb),
+            (Controller::Mirror, PublishedResource::Slices) => self.mirror.changed(wrote.verb),
+            (Controller::Endpoints, _) | (_, PublishedResource::Endpoints) => {}
         }
     }
 
@@ -157,7 +160,7 @@ impl Upstream {
     }
 
     /// Sets what is read off a report that is `age` old.
-    pub fn reported(&self, report: &Report, age: Duration) {
+    pub fn reported(&self, report: &EngineStatus, age: Duration) {
         self.queues.reported(report, age);
         self.services_by_traffic_distribution.reset();
         for controller in &report.controllers {
@@ -210,7 +213,7 @@ impl Publishing {
         Self { added, removed, desired, n_slices, n_slices_desired, created, updated, deleted }
     }
 
-    fn synced(&self, synced: &Synced) {
+    fn synced(&self, synced: &SyncSummary) {
         self.added.observe(synced.counts.n_added as f64);
         self.removed.observe(synced.counts.n_removed as f64);
     }
@@ -231,12 +234,14 @@ fn powers_of_two() -> Vec<f64> {
 }
 
 /// Upstream: `trackSync`. A sync cut off because we stopped leading has no end there.
-fn upstream_result(end: &SyncEnd) -> Option<&'static str> {
-    match end {
-        SyncEnd::Unchanged | SyncEnd::Written | SyncEnd::Pointless => Some("success"),
-        SyncEnd::Stale => Some("stale"),
-        SyncEnd::Throttled | SyncEnd::Failed(_) => Some("error"),
-        SyncEnd::Abandoned => None,
+fn upstream_result(result: &SyncResult) -> Option<&'static str> {
+    match result {
+        SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
+            Some("success")
+        }
+        SyncResult::ConflictRetry => Some("stale"),
+        SyncResult::Throttled | SyncResult::Failed(_) => Some("error"),
+        SyncResult::LeadershipLost => None,
     }
 }
 

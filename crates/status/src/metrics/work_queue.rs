@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{ControllerReport, KeyState, Report, Synced};
+use endpointd_engine::{ControllerStatus, EngineStatus, KeyState, SyncSummary};
 use endpointd_model::Controller;
 use prometheus::{Gauge, Histogram, IntCounter, exponential_buckets};
 
@@ -76,13 +76,13 @@ impl WorkQueues {
         }))
     }
 
-    pub fn synced(&self, synced: &Synced) {
+    pub fn synced(&self, synced: &SyncSummary) {
         let queue = self.0.get(synced.controller);
         queue.waited.observe(synced.waited.as_secs_f64());
         queue.worked.observe(synced.took.as_secs_f64());
     }
 
-    pub fn reported(&self, report: &Report, age: Duration) {
+    pub fn reported(&self, report: &EngineStatus, age: Duration) {
         for controller in &report.controllers {
             let queue = self.0.get(controller.controller);
             queue.depth.set(controller.n_waiting as f64);
@@ -94,16 +94,16 @@ impl WorkQueues {
     }
 }
 
-fn longest_flight(controller: &ControllerReport, age: Duration) -> Duration {
+fn longest_flight(controller: &ControllerStatus, age: Duration) -> Duration {
     match controller.n_in_flight {
         0 => Duration::ZERO,
-        _ => controller.oldest_flight + age,
+        _ => controller.oldest_in_flight + age,
     }
 }
 
 /// The sum over all flights. A report whose rows are full may not show each of them; then this is
 /// the least it can be.
-fn unfinished(report: &Report, controller: &ControllerReport, age: Duration) -> Duration {
+fn unfinished(report: &EngineStatus, controller: &ControllerStatus, age: Duration) -> Duration {
     let flights = report.keys.iter().filter(|row| row.controller == controller.controller);
     let shown = flights.filter_map(|row| match row.state {
         KeyState::InFlight { since } => Some(since + age),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{Report, SyncEnd, Synced};
-use endpointd_model::{Controller, Failure, FailureKind, Resource, TopologyMode};
-use endpointd_status::{Metrics, Wrote};
+use endpointd_engine::{EngineStatus, SyncResult, SyncSummary};
+use endpointd_model::{Controller, Failure, FailureKind, PublishedResource, TopologyMode};
+use endpointd_status::{CompletedWrite, Metrics};
 use expect_test::expect_file;
 
 use crate::scripted::{report, secs, synced};
@@ -17,7 +17,7 @@ fn a_scripted_report_reads_as_it_always_did() {
     metrics.wrote(&wrote("create", "forbidden"));
     metrics.request("PUT", "10.96.0.1:443", "200");
     metrics.leading("endpointd", true);
-    metrics.notices(2, 1);
+    metrics.event_records(2, 1);
     let text = metrics.render(&report(), secs(1));
     // The process is never the same twice.
     let ours: Vec<&str> = text.lines().filter(|line| !line.contains("process_")).collect();
@@ -26,14 +26,14 @@ fn a_scripted_report_reads_as_it_always_did() {
 
 #[test]
 fn the_process_is_there_too() {
-    let text = Metrics::new().render(&Report::default(), Duration::ZERO);
+    let text = Metrics::new().render(&EngineStatus::default(), Duration::ZERO);
     assert!(value(&text, "process_resident_memory_bytes") > 0.0);
     assert!(value(&text, "process_open_fds") > 0.0);
 }
 
 #[test]
 fn nothing_watched_is_not_ready() {
-    let text = Metrics::new().render(&Report::default(), Duration::ZERO);
+    let text = Metrics::new().render(&EngineStatus::default(), Duration::ZERO);
     assert_eq!(value(&text, "endpointd_ready"), 0.0);
 }
 
@@ -50,11 +50,11 @@ fn rendering_twice_counts_nothing_twice() {
 #[test]
 fn a_reason_that_is_gone_leaves_the_page() {
     let metrics = Metrics::new();
-    let left_out = "endpointd_pods_left_out{";
-    assert!(metrics.render(&report(), secs(0)).contains(left_out));
+    let excluded_pods = "endpointd_pods_left_out{";
+    assert!(metrics.render(&report(), secs(0)).contains(excluded_pods));
     let mut later = report();
-    later.controllers.iter_mut().for_each(|controller| controller.left_out.clear());
-    assert!(!metrics.render(&later, secs(0)).contains(left_out));
+    later.controllers.iter_mut().for_each(|controller| controller.excluded_pods.clear());
+    assert!(!metrics.render(&later, secs(0)).contains(excluded_pods));
 }
 
 #[test]
@@ -82,17 +82,17 @@ fn an_empty_queue_has_no_age() {
 fn a_sync_ends_in_upstreams_words() {
     let failure = || Failure { kind: FailureKind::Forbidden, message: "quota".into() };
     let ends = [
-        (SyncEnd::Unchanged, Some("success")),
-        (SyncEnd::Written, Some("success")),
-        (SyncEnd::Stale, Some("stale")),
-        (SyncEnd::Throttled, Some("error")),
-        (SyncEnd::Failed(failure()), Some("error")),
-        (SyncEnd::Abandoned, None),
+        (SyncResult::Unchanged, Some("success")),
+        (SyncResult::Written, Some("success")),
+        (SyncResult::ConflictRetry, Some("stale")),
+        (SyncResult::Throttled, Some("error")),
+        (SyncResult::Failed(failure()), Some("error")),
+        (SyncResult::LeadershipLost, None),
     ];
     for (end, word) in ends {
         let metrics = Metrics::new();
-        metrics.synced(&Synced { end: end.clone(), ..synced() });
-        let text = metrics.render(&Report::default(), Duration::ZERO);
+        metrics.synced(&SyncSummary { result: end.clone(), ..synced() });
+        let text = metrics.render(&EngineStatus::default(), Duration::ZERO);
         let counted = "endpoint_slice_controller_syncs{";
         match word {
             Some(word) => {
@@ -108,10 +108,12 @@ fn a_sync_ends_in_upstreams_words() {
 fn latency_is_told_only_for_syncs_that_wrote() {
     let count = "endpointd_trigger_to_write_seconds_count\
                  {change=\"removal\",controller=\"endpointslice-controller\"}";
-    for (end, n) in [(SyncEnd::Written, 1.0), (SyncEnd::Unchanged, 0.0), (SyncEnd::Stale, 0.0)] {
+    for (end, n) in
+        [(SyncResult::Written, 1.0), (SyncResult::Unchanged, 0.0), (SyncResult::ConflictRetry, 0.0)]
+    {
         let metrics = Metrics::new();
-        metrics.synced(&Synced { end, ..synced() });
-        assert_eq!(value(&metrics.render(&Report::default(), Duration::ZERO), count), n);
+        metrics.synced(&SyncSummary { result: end, ..synced() });
+        assert_eq!(value(&metrics.render(&EngineStatus::default(), Duration::ZERO), count), n);
     }
 }
 
@@ -121,7 +123,7 @@ fn the_annotation_overrules_the_traffic_distribution() {
     let mut synced = synced();
     synced.hints.topology = TopologyMode::Auto;
     metrics.synced(&synced);
-    let text = metrics.render(&Report::default(), Duration::ZERO);
+    let text = metrics.render(&EngineStatus::default(), Duration::ZERO);
     let count = "endpoint_slice_controller_endpointslices_changed_per_sync_count\
                  {topology=\"Auto\",traffic_distribution=\"\"}";
     assert_eq!(value(&text, count), 1.0);
@@ -134,10 +136,10 @@ fn only_writes_that_arrived_count_as_changes() {
         metrics.wrote(&wrote("update", outcome));
     }
     let changes = "endpoint_slice_controller_changes{operation=\"update\"}";
-    let text = metrics.render(&Report::default(), Duration::ZERO);
+    let text = metrics.render(&EngineStatus::default(), Duration::ZERO);
     assert_eq!(value(&text, changes), 0.0);
     metrics.wrote(&wrote("update", "stored"));
-    let text = metrics.render(&Report::default(), Duration::ZERO);
+    let text = metrics.render(&EngineStatus::default(), Duration::ZERO);
     assert_eq!(value(&text, changes), 1.0);
 }
 
@@ -150,11 +152,11 @@ fn own_counters_end_in_total_and_own_gauges_do_not() {
     }
 }
 
-fn wrote(verb: &'static str, outcome: &'static str) -> Wrote {
-    Wrote {
+fn wrote(verb: &'static str, outcome: &'static str) -> CompletedWrite {
+    CompletedWrite {
         controller: Controller::Slices,
         verb,
-        resource: Resource::Slices,
+        resource: PublishedResource::Slices,
         outcome,
         took: Duration::from_millis(7),
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use endpointd_engine::Report;
-use endpointd_model::Kind;
-use endpointd_status::{Check, HEARTBEAT_AGE_MAX, View, live, ready};
+use endpointd_engine::EngineStatus;
+use endpointd_model::WatchedResource;
+use endpointd_status::{Check, HEARTBEAT_AGE_MAX, StatusSnapshot, live, ready};
 
 use crate::scripted::{board, kind, secs};
 
@@ -25,7 +25,7 @@ fn a_standby_with_all_pictures_is_ready() {
 
 #[test]
 fn an_incomplete_picture_is_not_ready() {
-    let view = watching(|report| report.kinds[1].is_listed = false);
+    let view = watching(|report| report.watches[1].is_synced = false);
     assert_eq!(problems(&ready(&view)), ["pods: the first picture is not complete"]);
     assert_eq!(problems(&live(&view)), NONE, "a restart would not make it complete");
 }
@@ -33,8 +33,8 @@ fn an_incomplete_picture_is_not_ready() {
 #[test]
 fn each_dead_watch_has_a_line() {
     let view = watching(|report| {
-        report.kinds[0].lost = Some("silent for 90 s".into());
-        report.kinds[1].lost = Some("connection refused".into());
+        report.watches[0].disconnected_reason = Some("silent for 90 s".into());
+        report.watches[1].disconnected_reason = Some("connection refused".into());
     });
     let expected = [
         "services: the watch is not alive: silent for 90 s",
@@ -66,19 +66,21 @@ fn a_posted_report_is_a_sign_of_life() {
     let board = board();
     std::thread::sleep(Duration::from_millis(30));
     assert!(board.view().heartbeat_age >= Duration::from_millis(30));
-    board.post(Report::default());
+    board.post(EngineStatus::default());
     let view = board.view();
     assert!(view.heartbeat_age < Duration::from_millis(30), "{:?}", view.heartbeat_age);
 }
 
 const NONE: [&str; 0] = [];
 
-/// A view of a report with two kinds, changed as the test wants it.
-fn watching(change: impl FnOnce(&mut Report)) -> View {
-    let mut report =
-        Report { kinds: vec![kind(Kind::Services, 1), kind(Kind::Pods, 1)], ..Report::default() };
+/// A view of a report with two watches, changed as the test wants it.
+fn watching(change: impl FnOnce(&mut EngineStatus)) -> StatusSnapshot {
+    let mut report = EngineStatus {
+        watches: vec![kind(WatchedResource::Services, 1), kind(WatchedResource::Pods, 1)],
+        ..EngineStatus::default()
+    };
     change(&mut report);
-    View { report: Some((Arc::new(report), secs(0))), ..board().view() }
+    StatusSnapshot { report: Some((Arc::new(report), secs(0))), ..board().view() }
 }
 
 fn problems(checks: &[Check]) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use endpointd_status::{Board, Leadership, Metrics, serve};
+use endpointd_status::{LeadershipStatus, Metrics, StatusHandle, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -37,7 +37,7 @@ async fn verbose_lists_each_check() {
                     readyz check passed\n";
     assert_eq!(site.get("/readyz?verbose").await, (200, expected.into()));
     let mut lost = report();
-    lost.kinds[1].lost = Some("cut off".into());
+    lost.watches[1].disconnected_reason = Some("cut off".into());
     site.board.post(lost);
     let (status, text) = site.get("/readyz?verbose").await;
     assert_eq!(status, 503);
@@ -52,7 +52,7 @@ async fn the_report_says_who_leads_and_what_waits() {
     assert_eq!((status, &value["error"]), (503, &json!("nothing reported yet")));
 
     site.board.post(report());
-    site.board.lead(Leadership::Leading { lease: "endpointd".into() });
+    site.board.lead(LeadershipStatus::Leading { lease: "endpointd".into() });
     let (status, value) = site.get_json("/report").await;
     assert_eq!(status, 200);
     let leadership = json!({"state": "leading", "lease": "endpointd", "holder": "pod-a"});
@@ -60,10 +60,10 @@ async fn the_report_says_who_leads_and_what_waits() {
     assert_eq!(value["keys"][0]["key"], "shop/web");
     assert_eq!(value["keys"][1]["state"], "backing_off");
     assert_eq!(value["keys"][1]["seconds"], 4.0);
-    assert_eq!(value["kinds"][1]["unreadable"], json!({"shop/odd": "podIP: not an address"}));
-    let left_out = json!({"InvalidAddress": 3, "NotScheduled": 1});
-    assert_eq!(value["controllers"][0]["leftOut"], left_out);
-    assert_eq!(value["brake"]["heldKeys"], 4);
+    assert_eq!(value["watches"][1]["unreadable"], json!({"shop/odd": "podIP: not an address"}));
+    let excluded_pods = json!({"InvalidAddress": 3, "NotScheduled": 1});
+    assert_eq!(value["controllers"][0]["leftOut"], excluded_pods);
+    assert_eq!(value["deletion_limiter"]["heldKeys"], 4);
 }
 
 #[tokio::test]
@@ -95,8 +95,8 @@ async fn pretty_is_for_people() {
 #[tokio::test]
 async fn what_is_not_there_says_so_in_json() {
     let site = Site::open(board()).await;
-    let (status, value) = site.get_json("/nowhere").await;
-    assert_eq!((status, &value["error"]), (404, &json!("no such page: /nowhere")));
+    let (status, value) = site.get_json("/not_found").await;
+    assert_eq!((status, &value["error"]), (404, &json!("no such page: /not_found")));
 }
 
 /// The kubelet's probes come through the same port.
@@ -139,14 +139,14 @@ async fn closing_does_not_wait_for_idle_visitors() {
 }
 
 struct Site {
-    board: Board,
+    board: StatusHandle,
     address: SocketAddr,
     close: oneshot::Sender<()>,
     served: JoinHandle<std::io::Result<()>>,
 }
 
 impl Site {
-    async fn open(board: Board) -> Self {
+    async fn open(board: StatusHandle) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let address = listener.local_addr().expect("it is bound");
         let (close, closed) = oneshot::channel();

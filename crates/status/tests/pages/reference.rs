@@ -46,7 +46,7 @@ fn the_operators_page_names_only_what_exists() {
     let names: BTreeSet<&str> =
         words.filter(|word| PREFIXES.iter().any(|prefix| word.starts_with(prefix))).collect();
     for name in &names {
-        assert!(is_known(name.trim_end_matches("_bucket")), "`{name}` is nowhere");
+        assert!(is_known(name.trim_end_matches("_bucket")), "`{name}` is not_found");
     }
     assert!(names.len() > 15, "only {names:?} found");
 }

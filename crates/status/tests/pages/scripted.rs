@@ -4,114 +4,130 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use endpointd_engine::{
-    BrakeReport, ControllerReport, HintsKind, KeyReport, KeyState, KindReport, Report, Sizes,
-    SyncEnd, Synced,
+    ControllerStatus, DeletionLimiterStatus, EngineStatus, HintsKind, KeyState, KeyStatus, Sizes,
+    SyncResult, SyncSummary, WatchStatus,
 };
-use endpointd_model::{BadAddress, Controller, Key, Kind, TopologyMode, TrafficDistribution};
-use endpointd_plan::{Counts, Reason};
-use endpointd_status::{About, Board, Leadership};
+use endpointd_model::{
+    BadAddress, Controller, Key, TopologyMode, TrafficDistribution, WatchedResource,
+};
+use endpointd_plan::{Counts, ExclusionReason};
+use endpointd_status::{LeadershipStatus, ProcessInfo, StatusHandle};
 
-pub fn report() -> Report {
+pub fn report() -> EngineStatus {
     let web = Key::new("shop", "web");
-    Report {
+    EngineStatus {
         is_leading: true,
-        kinds: vec![kind(Kind::Services, 2), kind(Kind::Pods, 3), kind(Kind::Slices, 2)],
+        watches: vec![
+            kind(WatchedResource::Services, 2),
+            kind(WatchedResource::Pods, 3),
+            kind(WatchedResource::Slices, 2),
+        ],
         controllers: vec![slices(), mirror()],
         keys: vec![
-            KeyReport {
+            KeyStatus {
                 controller: Controller::Slices,
                 key: web,
                 state: KeyState::InFlight { since: secs(2) },
                 n_failures: 1,
-                last_end: Some("failed"),
+                last_result: Some("failed"),
                 last_error: Some("quota exceeded".into()),
-                left_out: BTreeMap::from([(Reason::NotScheduled, 1)]),
+                excluded_pods: BTreeMap::from([(ExclusionReason::NotScheduled, 1)]),
             },
-            KeyReport {
+            KeyStatus {
                 controller: Controller::Mirror,
                 key: Key::new("shop", "database"),
                 state: KeyState::BackingOff { remaining: secs(4) },
                 n_failures: 3,
-                last_end: Some("failed"),
+                last_result: Some("failed"),
                 last_error: None,
-                left_out: BTreeMap::new(),
+                excluded_pods: BTreeMap::new(),
             },
         ],
         n_keys_not_shown: 7,
         sizes: Sizes {
             n_label_sets: 2,
-            n_texts: 40,
+            n_interned_strings: 40,
             n_tombstones: 1,
-            n_remembered_keys: 3,
+            n_tracked_keys: 3,
             cache_bytes: 1200,
         },
-        brake: BrakeReport { is_on: true, n_last_minute: 21, n_held: 4, max_a_minute: 20 },
+        deletion_limiter: DeletionLimiterStatus {
+            is_active: true,
+            n_deletions_last_minute: 21,
+            n_delayed_keys: 4,
+            deletions_per_minute_max: 20,
+        },
         throttled_for: Some(secs(9)),
     }
 }
 
-pub fn kind(kind: Kind, n_objects: usize) -> KindReport {
+pub fn kind(kind: WatchedResource, n_objects: usize) -> WatchStatus {
     let unreadable = match kind {
-        Kind::Pods => BTreeMap::from([(Key::new("shop", "odd"), "podIP: not an address".into())]),
-        Kind::Services | Kind::Nodes | Kind::Endpoints | Kind::Slices => BTreeMap::new(),
+        WatchedResource::Pods => {
+            BTreeMap::from([(Key::new("shop", "odd"), "podIP: not an address".into())])
+        }
+        WatchedResource::Services
+        | WatchedResource::Nodes
+        | WatchedResource::Endpoints
+        | WatchedResource::Slices => BTreeMap::new(),
     };
-    KindReport {
-        kind,
+    WatchStatus {
+        resource: kind,
         n_objects,
-        is_listed: true,
-        lost: None,
+        is_synced: true,
+        disconnected_reason: None,
         version: 1234.into(),
-        age: secs(5),
-        unreadable,
+        last_event_age: secs(5),
+        decode_errors: unreadable,
     }
 }
 
-fn slices() -> ControllerReport {
-    ControllerReport {
+fn slices() -> ControllerStatus {
+    ControllerStatus {
         controller: Controller::Slices,
         n_waiting: 4,
         n_in_flight: 1,
         n_backing_off: 0,
         oldest_wait: secs(3),
-        oldest_flight: secs(2),
+        oldest_in_flight: secs(2),
         n_adds: 17,
         n_retries: 2,
         n_endpoints_desired: 6,
         n_slices: 2,
         n_slices_desired: 1,
-        left_out: BTreeMap::from([
-            (Reason::NotScheduled, 1),
-            (Reason::InvalidAddress(BadAddress::Loopback), 1),
-            (Reason::InvalidAddress(BadAddress::Multicast), 2),
+        excluded_pods: BTreeMap::from([
+            (ExclusionReason::NotScheduled, 1),
+            (ExclusionReason::InvalidAddress(BadAddress::Loopback), 1),
+            (ExclusionReason::InvalidAddress(BadAddress::Multicast), 2),
         ]),
         n_by_traffic_distribution: BTreeMap::from([(None, 5), (Some("PreferSameZone"), 1)]),
     }
 }
 
-fn mirror() -> ControllerReport {
-    ControllerReport {
+fn mirror() -> ControllerStatus {
+    ControllerStatus {
         controller: Controller::Mirror,
         n_waiting: 0,
         n_in_flight: 0,
         n_backing_off: 1,
         oldest_wait: Duration::ZERO,
-        oldest_flight: Duration::ZERO,
+        oldest_in_flight: Duration::ZERO,
         n_adds: 5,
         n_retries: 3,
         n_endpoints_desired: 1,
         n_slices: 1,
         n_slices_desired: 1,
-        left_out: BTreeMap::new(),
+        excluded_pods: BTreeMap::new(),
         n_by_traffic_distribution: BTreeMap::new(),
     }
 }
 
 /// A sync of the slice controller that wrote one slice and took a ready endpoint out.
-pub fn synced() -> Synced {
-    Synced {
+pub fn synced() -> SyncSummary {
+    SyncSummary {
         controller: Controller::Slices,
         key: Key::new("shop", "web"),
-        end: SyncEnd::Written,
+        result: SyncResult::Written,
         counts: Counts { n_added: 1, n_removed: 3, ..Counts::default() },
         n_creates: 0,
         n_updates: 1,
@@ -126,9 +142,9 @@ pub fn synced() -> Synced {
     }
 }
 
-pub fn board() -> Board {
-    let about = About { version: "1.2.3".into(), identity: "pod-a".into() };
-    Board::new(about, Leadership::Standby { lease: "endpointd".into(), holder: None })
+pub fn board() -> StatusHandle {
+    let about = ProcessInfo { version: "1.2.3".into(), identity: "pod-a".into() };
+    StatusHandle::new(about, LeadershipStatus::Standby { lease: "endpointd".into(), holder: None })
 }
 
 pub fn secs(n: u64) -> Duration {

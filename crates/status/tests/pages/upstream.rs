@@ -33,13 +33,13 @@ fn families_by_upstreams_names_are_upstreams() {
 
     let theirs = eventually(|| {
         let scraped = Scraped::of(&cluster.controller_manager().ok()?.text("/metrics").ok()?);
-        let is_there = |name: &&str| scraped.kinds.contains_key(*name);
+        let is_there = |name: &&str| scraped.watches.contains_key(*name);
         let n_missing = ours.keys().filter(|name| !is_there(name)).count();
         (n_missing <= not_upstreams.len()).then_some(scraped)
     });
     for (name, family) in ours.iter().filter(|(name, _)| !not_upstreams.contains(*name)) {
         assert_eq!(
-            theirs.kinds.get(*name).map(String::as_str),
+            theirs.watches.get(*name).map(String::as_str),
             Some(family.kind.as_str()),
             "{name}"
         );
@@ -50,7 +50,7 @@ fn families_by_upstreams_names_are_upstreams() {
         }
     }
     let lacking: Vec<&String> = theirs
-        .kinds
+        .watches
         .keys()
         .filter(|name| WHOLE.iter().any(|prefix| name.starts_with(prefix)))
         .filter(|name| !ours.contains_key(name.as_str()))
@@ -91,7 +91,7 @@ fn give_each_controller_something_to_do(cluster: &Cluster) {
 /// What the text format tells about families.
 #[derive(Default)]
 struct Scraped {
-    kinds: BTreeMap<String, String>,
+    watches: BTreeMap<String, String>,
     /// But for `le`.
     labels: BTreeMap<String, BTreeSet<String>>,
     bounds: BTreeMap<String, Vec<f64>>,
@@ -107,7 +107,7 @@ impl Scraped {
             if let Some(declared) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = declared.split_once(' ').expect("a name and a type");
                 family = name.to_owned();
-                scraped.kinds.insert(family.clone(), kind.to_owned());
+                scraped.watches.insert(family.clone(), kind.to_owned());
             } else if !line.starts_with('#') {
                 scraped.series(&family, line);
             }

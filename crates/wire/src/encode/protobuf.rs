@@ -5,7 +5,7 @@
 
 use endpointd_model::{
     Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Hints, Labels,
-    Meta, Object, ObjectRef, OwnerRef, Subset, SubsetPort, Text, Uid,
+    Meta, Object, ObjectRef, OwnerRef, SharedStr, Subset, SubsetPort, Uid,
 };
 
 use super::backwards::Backwards;
@@ -61,7 +61,7 @@ fn endpoint(to: &mut Backwards, endpoint: &Endpoint) {
     } = endpoint;
     if let Some(Hints { for_zones, for_nodes }) = hints {
         to.message(8, |to| {
-            let named = |to: &mut Backwards, name: &Text| to.text(1, name);
+            let named = |to: &mut Backwards, name: &SharedStr| to.text(1, name);
             to.messages(2, for_nodes, named);
             to.messages(1, for_zones, named);
         });

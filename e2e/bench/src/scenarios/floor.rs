@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use endpointd_client::{Client, ConnectOptions};
 use endpointd_control_plane::{Audit, Cluster};
-use endpointd_model::{Change, Kind, Meta, News, Object, Outcome, Sight, Uid, Write};
+use endpointd_model::{
+    Meta, Object, ObjectEvent, ResourceEvent, Uid, WatchSignal, WatchedResource, Write, WriteResult,
+};
 use tokio::sync::mpsc;
 
 use crate::bench::Bench;
@@ -72,7 +74,7 @@ async fn read_and_write(
 ) -> Result<(Duration, Duration)> {
     let client = connect(&stage.cluster).await?;
     let began = Instant::now();
-    read_everything(&client, &Kind::ALL, |_| ()).await?;
+    read_everything(&client, &WatchedResource::ALL, |_| ()).await?;
     let read = began.elapsed();
     let began = Instant::now();
     send_all(&client, writes, n_at_once).await?;
@@ -93,21 +95,21 @@ async fn connect(cluster: &Cluster) -> Result<Client> {
 async fn read_writes(cluster: &Cluster) -> Result<Vec<Write>> {
     let client = connect(cluster).await?;
     let mut writes = Vec::new();
-    let keep = |change: Change| {
+    let keep = |change: ResourceEvent| {
         let object = match change {
-            Change::Slice(Sight::Present(mut slice)) => {
+            ResourceEvent::Slice(ObjectEvent::Applied(mut slice)) => {
                 as_new(&mut slice.meta);
                 Object::Slice(slice)
             }
-            Change::Endpoints(Sight::Present(mut endpoints)) => {
+            ResourceEvent::Endpoints(ObjectEvent::Applied(mut endpoints)) => {
                 as_new(&mut endpoints.meta);
                 Object::Endpoints(endpoints)
             }
-            Change::Slice(_)
-            | Change::Endpoints(_)
-            | Change::Service(_)
-            | Change::Pod(_)
-            | Change::Node(_) => return,
+            ResourceEvent::Slice(_)
+            | ResourceEvent::Endpoints(_)
+            | ResourceEvent::Service(_)
+            | ResourceEvent::Pod(_)
+            | ResourceEvent::Node(_) => return,
         };
         let name = &object.meta().name;
         let is_ours = match &object {
@@ -118,7 +120,7 @@ async fn read_writes(cluster: &Cluster) -> Result<Vec<Write>> {
             writes.push(Write::Create(object));
         }
     };
-    read_everything(&client, &[Kind::Slices, Kind::Endpoints], keep).await?;
+    read_everything(&client, &[WatchedResource::Slices, WatchedResource::Endpoints], keep).await?;
     Ok(writes)
 }
 
@@ -132,8 +134,8 @@ fn as_new(meta: &mut Meta) {
 /// One complete picture of each kind.
 async fn read_everything(
     client: &Client,
-    kinds: &[Kind],
-    mut keep: impl FnMut(Change),
+    kinds: &[WatchedResource],
+    mut keep: impl FnMut(ResourceEvent),
 ) -> Result<()> {
     let (sender, mut receiver) = mpsc::channel(NEWS_MAX);
     for kind in kinds {
@@ -144,10 +146,13 @@ async fn read_everything(
     while n_left > 0 {
         let (kind, news) = receiver.recv().await.context("the watches have ended")?;
         match news {
-            News::Seen(change) => keep(*change),
-            News::Listed(_) => n_left -= 1,
-            News::Lost(reason) => bail!("watch of {} lost: {reason}", kind.as_str()),
-            News::Listing | News::Unreadable { .. } | News::Passed(_) | News::Resumed => {}
+            WatchSignal::Event(change) => keep(*change),
+            WatchSignal::InitDone(_) => n_left -= 1,
+            WatchSignal::Disconnected(reason) => bail!("watch of {} lost: {reason}", kind.as_str()),
+            WatchSignal::InitStarted
+            | WatchSignal::DecodeError { .. }
+            | WatchSignal::Bookmark(_)
+            | WatchSignal::Reconnected => {}
         }
     }
     Ok(())
@@ -160,7 +165,7 @@ async fn send_all(client: &Client, writes: Vec<Write>, n_at_once: usize) -> Resu
         let (client, writes) = (client.clone(), writes.clone());
         async move {
             match client.send(&writes[number]).await {
-                Outcome::Stored(_) => Ok(()),
+                WriteResult::Stored(_) => Ok(()),
                 other => bail!("{}: {other:?}", writes[number].key()),
             }
         }

@@ -1,6 +1,6 @@
 //! B9: an address the API server refuses is left out; its neighbours are published.
 
-use endpointd_model::{Controller, Key, PodIp, parse_ip, refused_by_api_server};
+use endpointd_model::{Controller, Key, PodIp, is_forbidden_endpoint_ip, parse_ip};
 use serde_json::{Value, json};
 
 use super::{Sync, without};
@@ -80,8 +80,8 @@ fn is_of_bad_pod(sync: &Sync, published: &str) -> bool {
 
 fn is_bad_ip(ip: &PodIp) -> bool {
     match ip {
-        PodIp::Garbage(_) => true,
-        PodIp::Ip(ip) => refused_by_api_server(*ip).is_some(),
+        PodIp::Invalid(_) => true,
+        PodIp::Ip(ip) => is_forbidden_endpoint_ip(*ip).is_some(),
     }
 }
 
@@ -105,7 +105,7 @@ fn n_bad(sync: &Sync) -> usize {
 }
 
 fn is_refused(text: &str) -> bool {
-    parse_ip(text).is_none_or(|ip| refused_by_api_server(ip).is_some())
+    parse_ip(text).is_none_or(|ip| is_forbidden_endpoint_ip(ip).is_some())
 }
 
 /// How much of a published address is compared.

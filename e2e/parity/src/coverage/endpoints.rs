@@ -17,7 +17,7 @@ pub const RULES: &[Rule] = &[
             && s.live().next().is_some()
     }),
     rule("3.3 no IP of the family", |s| {
-        s.sync.plan.left_out.iter().any(|one| one.reason.as_str().starts_with("NoIP"))
+        s.sync.plan.excluded_pods.iter().any(|one| one.reason.as_str().starts_with("NoIP"))
     }),
     rule("3.3 pod without a node", |s| s.any_pod(|pod| pod.node_name.is_none())),
     rule("3.4 headless without ports", |s| {
@@ -30,10 +30,10 @@ pub const RULES: &[Rule] = &[
         })
     }),
     rule("3.4 terminating left out", |s| {
-        s.sync.plan.left_out.iter().any(|one| one.reason.as_str() == "Terminating")
+        s.sync.plan.excluded_pods.iter().any(|one| one.reason.as_str() == "Terminating")
     }),
     rule("3.4 no port found", |s| {
-        s.sync.plan.left_out.iter().any(|one| one.reason.as_str() == "NoPort")
+        s.sync.plan.excluded_pods.iter().any(|one| one.reason.as_str() == "NoPort")
     }),
     rule("3.5 several subsets", |s| written(s).is_some_and(|one| one.subsets.len() > 1)),
     rule("3.5 ports merged", |s| {

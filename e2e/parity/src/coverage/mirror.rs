@@ -67,7 +67,7 @@ pub const RULES: &[Rule] = &[
         s.endpoints.is_some_and(|one| {
             addresses(one).any(|one| {
                 parse_ip(&one.ip)
-                    .is_some_and(|ip| endpointd_model::refused_by_api_server(ip).is_some())
+                    .is_some_and(|ip| endpointd_model::is_forbidden_endpoint_ip(ip).is_some())
             })
         })
     }),

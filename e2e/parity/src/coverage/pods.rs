@@ -1,6 +1,6 @@
 //! Section 2: what pods contribute.
 
-use endpointd_model::{Family, Phase, Pod, PodIp, TargetPort, refused_by_api_server};
+use endpointd_model::{Family, Phase, Pod, PodIp, TargetPort, is_forbidden_endpoint_ip};
 use serde_json::Value;
 
 use super::{Rule, Seen, rule};
@@ -51,12 +51,12 @@ pub const RULES: &[Rule] = &[
     rule("2 IPv4-mapped address", |s| has_ip(s, |ip| ip.to_lowercase().starts_with("::ffff:"))),
     rule("2 IPv6 not canonical", |s| has_ip(s, |ip| ip.starts_with("FD00"))),
     rule("2 address is garbage", |s| {
-        s.any_pod(|pod| pod.ips.all.iter().any(|ip| matches!(ip, PodIp::Garbage(_))))
+        s.any_pod(|pod| pod.ips.all.iter().any(|ip| matches!(ip, PodIp::Invalid(_))))
     }),
     rule("2 address is special", |s| {
         let is_bad = |ip: &PodIp| match ip {
-            PodIp::Ip(ip) => refused_by_api_server(*ip).is_some(),
-            PodIp::Garbage(_) => false,
+            PodIp::Ip(ip) => is_forbidden_endpoint_ip(*ip).is_some(),
+            PodIp::Invalid(_) => false,
         };
         s.any_pod(|pod| pod.ips.all.iter().any(is_bad))
     }),

@@ -64,7 +64,7 @@ pub const RULES: &[Rule] = &[
         s.service_is(|one| one.publish_not_ready) && s.any_pod(unknown)
     }),
     rule("4.6 no IP of the family", |s| {
-        s.sync.plan.left_out.iter().any(|one| one.reason.as_str().starts_with("NoIP"))
+        s.sync.plan.excluded_pods.iter().any(|one| one.reason.as_str().starts_with("NoIP"))
     }),
     rule("4.6 serving while terminating", |s| {
         any_written(s, |one| {

@@ -63,6 +63,6 @@ pub fn change(dice: &mut Dice, nodes: &mut Vec<Value>) {
         8 => node["status"]["conditions"] = json!([{"type": "DiskPressure", "status": "True"}]),
         9 => node["status"]["allocatable"]["cpu"] = dice.pick(CPUS_ODD).into(),
         10 => node["status"]["allocatable"]["cpu"] = "0".into(),
-        _ => node["status"]["allocatable"] = json!({"memory": "1Gi"}),
+        _ => node["status"]["allocatable"] = json!({"carried": "1Gi"}),
     }
 }

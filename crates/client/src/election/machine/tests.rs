@@ -8,24 +8,24 @@ use super::*;
 struct World {
     stored: Option<Lease>,
     n_versions: u32,
-    now: Moment,
+    now: Now,
 }
 
 impl World {
     fn new() -> Self {
         let wall = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self { stored: None, n_versions: 0, now: Moment { instant: Instant::now(), wall } }
+        Self { stored: None, n_versions: 0, now: Now { instant: Instant::now(), wall } }
     }
 
     fn pass(&mut self, secs: f64) {
         let time = Duration::from_secs_f64(secs);
-        self.now = Moment { instant: self.now.instant + time, wall: self.now.wall + time };
+        self.now = Now { instant: self.now.instant + time, wall: self.now.wall + time };
     }
 
-    fn store(&mut self, lease: &Lease, expected: Option<&str>) -> Result<Lease, LeaseRefusal> {
+    fn store(&mut self, lease: &Lease, expected: Option<&str>) -> Result<Lease, LeaseWriteError> {
         let version = self.stored.as_ref().map(|stored| &*stored.resource_version);
         if version != expected {
-            return Err(LeaseRefusal::Behind);
+            return Err(LeaseWriteError::Behind);
         }
         self.n_versions += 1;
         let mut lease = lease.clone();
@@ -35,26 +35,26 @@ impl World {
     }
 
     /// Does what the machine says until it waits or stops.
-    fn run(&mut self, election: &mut Election) -> Step {
+    fn run(&mut self, election: &mut Election) -> Action {
         for _ in 0..10 {
             let now = self.now;
             match election.step(now) {
-                Step::Read => election.read(Ok(self.stored.clone()), now.instant),
-                Step::Create(lease) => {
+                Action::Read => election.read(Ok(self.stored.clone()), now.instant),
+                Action::Create(lease) => {
                     let answer = self.store(&lease, None);
                     election.wrote(answer, now.instant, now.instant);
                 }
-                Step::Replace(lease) => {
+                Action::Replace(lease) => {
                     let answer = self.store(&lease, Some(&lease.resource_version));
                     election.wrote(answer, now.instant, now.instant);
                 }
-                rest @ (Step::Wait(_) | Step::Stop) => return rest,
+                rest @ (Action::Wait(_) | Action::Stop) => return rest,
             }
         }
         panic!("the machine never rests: {election:?}");
     }
 
-    fn record(&self) -> &Record {
+    fn record(&self) -> &LeaderElectionRecord {
         &self.stored.as_ref().expect("there is a lease").record
     }
 }
@@ -79,14 +79,14 @@ fn broken() -> Failure {
 }
 
 /// Lets every request of this candidate fail until it rests.
-fn run_cut_off(election: &mut Election, now: Moment) -> Step {
+fn run_cut_off(election: &mut Election, now: Now) -> Action {
     for _ in 0..10 {
         match election.step(now) {
-            Step::Read => election.read(Err(broken()), now.instant),
-            Step::Create(_) | Step::Replace(_) => {
-                election.wrote(Err(LeaseRefusal::Failed(broken())), now.instant, now.instant);
+            Action::Read => election.read(Err(broken()), now.instant),
+            Action::Create(_) | Action::Replace(_) => {
+                election.wrote(Err(LeaseWriteError::Failed(broken())), now.instant, now.instant);
             }
-            rest @ (Step::Wait(_) | Step::Stop) => return rest,
+            rest @ (Action::Wait(_) | Action::Stop) => return rest,
         }
     }
     panic!("the machine never rests: {election:?}");
@@ -96,9 +96,9 @@ fn run_cut_off(election: &mut Election, now: Moment) -> Step {
 fn the_first_candidate_creates_the_lease_and_leads() {
     let mut world = World::new();
     let mut a = candidate("a");
-    assert_eq!(world.run(&mut a), Step::Wait(Duration::from_secs(2)));
-    assert_eq!(*a.standing(), Standing::Leading);
-    let expected = Record {
+    assert_eq!(world.run(&mut a), Action::Wait(Duration::from_secs(2)));
+    assert_eq!(*a.standing(), LeadershipState::Leading);
+    let expected = LeaderElectionRecord {
         holder: "a".to_owned(),
         duration_secs: 15,
         acquired: Some(world.now.wall),
@@ -118,7 +118,7 @@ fn a_leader_renews_and_keeps_the_time_it_began() {
         world.pass(2.0);
         world.run(&mut a);
     }
-    assert_eq!(*a.standing(), Standing::Leading);
+    assert_eq!(*a.standing(), LeadershipState::Leading);
     assert_eq!(world.record().acquired, Some(began));
     assert_eq!(world.record().renewed, Some(world.now.wall));
     assert_eq!(world.record().n_transitions, 0);
@@ -134,7 +134,7 @@ fn others_stand_by_while_it_is_renewed() {
         world.pass(2.0);
         world.run(&mut a);
         world.run(&mut b);
-        assert_eq!(*b.standing(), Standing::Standby { holder: Some("a".to_owned()) });
+        assert_eq!(*b.standing(), LeadershipState::Standby { holder: Some("a".to_owned()) });
     }
 }
 
@@ -148,10 +148,10 @@ fn a_lease_is_taken_only_after_its_whole_duration_without_change() {
     world.run(&mut b);
     world.pass(14.9);
     world.run(&mut b);
-    assert_ne!(*b.standing(), Standing::Leading);
+    assert_ne!(*b.standing(), LeadershipState::Leading);
     world.pass(2.0);
     world.run(&mut b);
-    assert_eq!(*b.standing(), Standing::Leading);
+    assert_eq!(*b.standing(), LeadershipState::Leading);
     assert_eq!(world.record().n_transitions, 1);
     assert_eq!(world.record().acquired, Some(world.now.wall));
 }
@@ -164,14 +164,16 @@ fn a_leader_that_cannot_renew_stops_before_another_can_lead() {
     let mut lost_at = None;
     let mut taken_at = None;
     for tenth in 0..400 {
-        if run_cut_off(&mut a, world.now) == Step::Stop && lost_at.is_none() {
+        if run_cut_off(&mut a, world.now) == Action::Stop && lost_at.is_none() {
             lost_at = Some(tenth);
         }
         world.run(&mut b);
-        if *b.standing() == Standing::Leading && taken_at.is_none() {
+        if *b.standing() == LeadershipState::Leading && taken_at.is_none() {
             taken_at = Some(tenth);
         }
-        assert!(*a.standing() != Standing::Leading || *b.standing() != Standing::Leading);
+        assert!(
+            *a.standing() != LeadershipState::Leading || *b.standing() != LeadershipState::Leading
+        );
         world.pass(0.1);
     }
     assert_eq!(lost_at, Some(100));
@@ -182,16 +184,16 @@ fn a_leader_that_cannot_renew_stops_before_another_can_lead() {
 fn the_deadline_counts_from_when_the_renewal_was_sent() {
     let mut world = World::new();
     let mut a = candidate("a");
-    assert_eq!(a.step(world.now), Step::Read);
+    assert_eq!(a.step(world.now), Action::Read);
     a.read(Ok(None), world.now.instant);
-    let Step::Create(lease) = a.step(world.now) else { panic!("{a:?}") };
+    let Action::Create(lease) = a.step(world.now) else { panic!("{a:?}") };
     let sent = world.now.instant;
     let answer = world.store(&lease, None);
     world.pass(9.0);
     a.wrote(answer, sent, world.now.instant);
     assert_eq!(a.leading_until(), Some(sent + Duration::from_secs(10)));
     world.pass(1.0);
-    assert_eq!(a.step(world.now), Step::Stop);
+    assert_eq!(a.step(world.now), Action::Stop);
 }
 
 #[test]
@@ -200,7 +202,7 @@ fn a_wait_never_goes_beyond_the_deadline() {
     let mut a = candidate("a");
     world.run(&mut a);
     world.pass(9.5);
-    assert_eq!(run_cut_off(&mut a, world.now), Step::Wait(Duration::from_millis(500)));
+    assert_eq!(run_cut_off(&mut a, world.now), Action::Wait(Duration::from_millis(500)));
 }
 
 #[test]
@@ -212,8 +214,8 @@ fn a_leader_that_finds_another_holder_stops_at_once() {
     stolen.record.holder = "b".to_owned();
     world.store(&stolen, Some("1")).unwrap();
     world.pass(2.0);
-    assert_eq!(world.run(&mut a), Step::Stop);
-    assert_eq!(*a.standing(), Standing::Lost);
+    assert_eq!(world.run(&mut a), Action::Stop);
+    assert_eq!(*a.standing(), LeadershipState::Lost);
 }
 
 #[test]
@@ -222,13 +224,13 @@ fn a_renewal_whose_answer_was_lost_is_read_back_and_goes_on() {
     let mut a = candidate("a");
     world.run(&mut a);
     world.pass(2.0);
-    let Step::Replace(lease) = a.step(world.now) else { panic!("{a:?}") };
+    let Action::Replace(lease) = a.step(world.now) else { panic!("{a:?}") };
     world.store(&lease, Some("1")).unwrap();
     let now = world.now.instant;
-    a.wrote(Err(LeaseRefusal::Failed(broken())), now, now);
+    a.wrote(Err(LeaseWriteError::Failed(broken())), now, now);
     world.pass(2.0);
     world.run(&mut a);
-    assert_eq!(*a.standing(), Standing::Leading);
+    assert_eq!(*a.standing(), LeadershipState::Leading);
     assert_eq!(world.record().n_transitions, 0);
 }
 
@@ -240,7 +242,7 @@ fn a_lease_that_was_deleted_is_made_anew() {
     world.stored = None;
     world.pass(2.0);
     world.run(&mut a);
-    assert_eq!(*a.standing(), Standing::Leading);
+    assert_eq!(*a.standing(), LeadershipState::Leading);
     assert_eq!(world.record().holder, "a");
 }
 
@@ -249,13 +251,13 @@ fn of_two_who_take_it_at_once_one_wins() {
     let mut world = World::new();
     let (mut a, mut b) = (candidate("a"), candidate("b"));
     for election in [&mut a, &mut b] {
-        assert_eq!(election.step(world.now), Step::Read);
+        assert_eq!(election.step(world.now), Action::Read);
         election.read(Ok(None), world.now.instant);
     }
     world.run(&mut b);
     world.run(&mut a);
-    assert_eq!(*b.standing(), Standing::Leading);
-    assert_eq!(*a.standing(), Standing::Standby { holder: Some("b".to_owned()) });
+    assert_eq!(*b.standing(), LeadershipState::Leading);
+    assert_eq!(*a.standing(), LeadershipState::Standby { holder: Some("b".to_owned()) });
 }
 
 #[test]
@@ -268,10 +270,10 @@ fn a_released_lease_is_taken_at_once() {
     let back = a.released(world.stored.as_ref().unwrap(), world.now).expect("it is ours");
     assert_eq!((back.record.holder.as_str(), back.record.duration_secs), ("", 1));
     world.store(&back, Some("1")).unwrap();
-    assert_eq!(a.step(world.now), Step::Stop);
+    assert_eq!(a.step(world.now), Action::Stop);
     world.pass(2.0);
     world.run(&mut b);
-    assert_eq!(*b.standing(), Standing::Leading);
+    assert_eq!(*b.standing(), LeadershipState::Leading);
     assert_eq!(world.record().n_transitions, 1);
 }
 
@@ -289,30 +291,30 @@ fn what_is_not_ours_is_not_released() {
 
 #[test]
 fn times_that_let_two_lead_are_refused() {
-    use super::super::BadElection;
+    use super::super::InvalidElectionConfig;
     let good = options("a");
     assert_eq!(good.check(), Ok(()));
     let secs = Duration::from_secs;
     for (lease_duration, renew_deadline, retry_period, complaint) in [
-        (secs(10), secs(10), secs(2), BadElection::DeadlineTooLate),
+        (secs(10), secs(10), secs(2), InvalidElectionConfig::DeadlineTooLate),
         (
             Duration::from_millis(10_900),
             Duration::from_millis(10_500),
             secs(2),
-            BadElection::DeadlineTooLate,
+            InvalidElectionConfig::DeadlineTooLate,
         ),
         (
             Duration::from_millis(900),
             Duration::from_millis(500),
             Duration::from_millis(100),
-            BadElection::NoDuration,
+            InvalidElectionConfig::NoDuration,
         ),
-        (secs(15), Duration::from_millis(2400), secs(2), BadElection::TriesTooRare),
-        (secs(15), secs(10), Duration::ZERO, BadElection::NoPeriod),
+        (secs(15), Duration::from_millis(2400), secs(2), InvalidElectionConfig::TriesTooRare),
+        (secs(15), secs(10), Duration::ZERO, InvalidElectionConfig::NoPeriod),
     ] {
         let bad = ElectionOptions { lease_duration, renew_deadline, retry_period, ..good.clone() };
         assert_eq!(bad.check(), Err(complaint));
     }
     let nobody = ElectionOptions { identity: String::new(), ..good };
-    assert_eq!(nobody.check(), Err(BadElection::NoIdentity));
+    assert_eq!(nobody.check(), Err(InvalidElectionConfig::NoIdentity));
 }

@@ -1,12 +1,12 @@
 //! The correlator with scripted times.
 
-use endpointd_model::Notice;
+use endpointd_model::EventRecord;
 
 use super::*;
 
 struct Script {
     correlator: Correlator,
-    now: Moment,
+    now: Now,
 }
 
 impl Script {
@@ -14,25 +14,25 @@ impl Script {
         // Far enough from the start of the machine's clock to look back five minutes times 25.
         let instant = Instant::now() + Duration::from_secs(100_000);
         let wall = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self { correlator: Correlator::default(), now: Moment { instant, wall } }
+        Self { correlator: Correlator::default(), now: Now { instant, wall } }
     }
 
     fn pass(&mut self, secs: u64) {
         let time = Duration::from_secs(secs);
-        self.now = Moment { instant: self.now.instant + time, wall: self.now.wall + time };
+        self.now = Now { instant: self.now.instant + time, wall: self.now.wall + time };
     }
 
     fn say(&mut self, name: &str, message: &str) -> Option<Event> {
-        let notice = Notice {
-            reason: NoticeReason::FailedToUpdateEndpointSlices,
+        let record = EventRecord {
+            reason: EventReason::FailedToUpdateEndpointSlices,
             message: message.to_owned(),
-            regarding: Regarding::Service,
+            involved_kind: InvolvedKind::Service,
         };
-        let remark = Remark {
+        let remark = EventRequest {
             controller: Controller::Slices,
             key: Key::new("shop", name),
             uid: Uid::from("u"),
-            notice,
+            record,
         };
         self.correlator.correlate(remark, self.now)
     }

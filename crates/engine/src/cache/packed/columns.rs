@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use endpointd_model::{Text, names};
+use endpointd_model::{SharedStr, names};
 
 /// Texts of one column resemble each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Column {
     Value,
     Name,
     Namespace,
-    Kind,
+    WatchedResource,
     ApiVersion,
     ResourceVersion,
     FieldPath,
@@ -63,9 +63,9 @@ pub fn known_number(text: &str) -> Option<u8> {
     KNOWN_TEXTS.iter().position(|known| *known == text).map(|at| at as u8)
 }
 
-pub fn known_text(number: u8) -> Text {
-    static TEXTS: LazyLock<[Text; KNOWN_TEXTS.len()]> =
-        LazyLock::new(|| KNOWN_TEXTS.map(Text::from));
+pub fn known_text(number: u8) -> SharedStr {
+    static TEXTS: LazyLock<[SharedStr; KNOWN_TEXTS.len()]> =
+        LazyLock::new(|| KNOWN_TEXTS.map(SharedStr::from));
     TEXTS[usize::from(number)].clone()
 }
 

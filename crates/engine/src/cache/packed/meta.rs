@@ -47,7 +47,7 @@ impl<'a> Writer<'a> {
     fn owner(&mut self, owner: &'a OwnerRef) {
         let OwnerRef { api_version, kind, name, uid, controller, block_owner_deletion } = owner;
         self.text(Column::ApiVersion, api_version);
-        self.text(Column::Kind, kind);
+        self.text(Column::WatchedResource, kind);
         self.text(Column::Name, name);
         self.byte(uuid_bit(uid));
         self.uid(uid);
@@ -81,7 +81,7 @@ impl Reader<'_> {
     fn owner(&mut self) -> OwnerRef {
         OwnerRef {
             api_version: self.text(Column::ApiVersion),
-            kind: self.text(Column::Kind),
+            kind: self.text(Column::WatchedResource),
             name: self.text(Column::Name),
             uid: {
                 let bits = self.byte();

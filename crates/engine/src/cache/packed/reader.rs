@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use endpointd_model::{IpText, Labels, ObjectRef, Protocol, Text, Timestamp, Uid};
+use endpointd_model::{IpStr, Labels, ObjectRef, Protocol, SharedStr, Timestamp, Uid};
 
 use super::Identity;
 use super::columns::{ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, V4, V6, known_text, row};
@@ -13,15 +13,15 @@ const SPELLED_BYTES: usize = 128;
 
 pub struct Reader<'a> {
     bytes: &'a [u8],
-    texts: &'a Pool<Text>,
-    previous: [Text; N_COLUMNS],
+    texts: &'a Pool<SharedStr>,
+    previous: [SharedStr; N_COLUMNS],
     previous_frame: ObjectRef,
     spelled: String,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8], identity: &Identity<'_>, texts: &'a Pool<Text>) -> Self {
-        let mut previous: [Text; N_COLUMNS] = Default::default();
+    pub fn new(bytes: &'a [u8], identity: &Identity<'_>, texts: &'a Pool<SharedStr>) -> Self {
+        let mut previous: [SharedStr; N_COLUMNS] = Default::default();
         previous[Column::Namespace as usize] = identity.namespace.clone();
         previous[Column::Name as usize] = identity.name.clone();
         previous[Column::Value as usize] = identity.name.clone();
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn forget(&mut self, column: Column) {
-        self.previous[column as usize] = Text::default();
+        self.previous[column as usize] = SharedStr::default();
     }
 
     fn take(&mut self, n_bytes: usize) -> &'a [u8] {
@@ -84,11 +84,11 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| read(self)).collect()
     }
 
-    pub fn text(&mut self, column: Column) -> Text {
+    pub fn text(&mut self, column: Column) -> SharedStr {
         self.optional_text(column).unwrap_or_default()
     }
 
-    pub fn optional_text(&mut self, column: Column) -> Option<Text> {
+    pub fn optional_text(&mut self, column: Column) -> Option<SharedStr> {
         let text = match self.number() {
             ABSENT => return None,
             SAME => return Some(self.previous[column as usize].clone()),
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    fn spell(&mut self, column: Column, n_shared: usize) -> Text {
+    fn spell(&mut self, column: Column, n_shared: usize) -> SharedStr {
         let n_rest = self.count();
         let rest = std::str::from_utf8(self.take(n_rest)).expect("it was a text");
         self.spelled.clear();
@@ -137,16 +137,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn address(&mut self) -> Text {
+    pub fn address(&mut self) -> SharedStr {
         match self.byte() {
             V4 => self.v4(),
-            V6 => IpText::new(Ipv6Addr::from(self.array::<16>()).into()).into(),
+            V6 => IpStr::new(Ipv6Addr::from(self.array::<16>()).into()).into(),
             _ => self.text(Column::Address),
         }
     }
 
-    pub fn v4(&mut self) -> Text {
-        IpText::new(Ipv4Addr::from(self.array::<4>()).into()).into()
+    pub fn v4(&mut self) -> SharedStr {
+        IpStr::new(Ipv4Addr::from(self.array::<4>()).into()).into()
     }
 
     pub fn target(&mut self, bits: u8) -> Option<ObjectRef> {
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         }
         if bits & row::SAME_FRAME == 0 {
             self.previous_frame = ObjectRef {
-                kind: self.text(Column::Kind),
+                kind: self.text(Column::WatchedResource),
                 namespace: self.text(Column::Namespace),
                 api_version: self.text(Column::ApiVersion),
                 resource_version: self.text(Column::ResourceVersion),

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Texts that meet each other, and texts that meet nothing.
-fn text() -> impl Strategy<Value = Text> {
+fn text() -> impl Strategy<Value = SharedStr> {
     let often = prop::sample::select(vec![
         "",
         "Pod",
@@ -25,11 +25,11 @@ fn text() -> impl Strategy<Value = Text> {
         "fd00::1",
         "endpointslice.kubernetes.io/managed-by",
     ]);
-    prop_oneof![often.prop_map(Text::from), ".{0,200}".prop_map(Text::from)]
+    prop_oneof![often.prop_map(SharedStr::from), ".{0,200}".prop_map(SharedStr::from)]
 }
 
-fn address() -> impl Strategy<Value = Text> {
-    let canonical = any::<std::net::IpAddr>().prop_map(|ip| Text::from(ip.to_string()));
+fn address() -> impl Strategy<Value = SharedStr> {
+    let canonical = any::<std::net::IpAddr>().prop_map(|ip| SharedStr::from(ip.to_string()));
     let odd = prop::sample::select(vec![
         "010.0.0.1",
         "FD00::1",
@@ -38,7 +38,7 @@ fn address() -> impl Strategy<Value = Text> {
         "::ffff:a00:1",
         "example.com",
     ]);
-    prop_oneof![canonical, odd.prop_map(Text::from), text()]
+    prop_oneof![canonical, odd.prop_map(SharedStr::from), text()]
 }
 
 fn uid() -> impl Strategy<Value = Uid> {
@@ -202,7 +202,7 @@ fn identity(meta: &Meta) -> Identity<'_> {
 }
 
 /// What another write of the same leaves as it is.
-fn restamped(meta: &Meta, resource_version: Text, generation: Option<i64>) -> Meta {
+fn restamped(meta: &Meta, resource_version: SharedStr, generation: Option<i64>) -> Meta {
     Meta { resource_version, generation, ..meta.clone() }
 }
 
@@ -258,7 +258,7 @@ fn an_endpoint_is_small() {
 #[test]
 fn texts_that_others_have_are_shared() {
     let mut texts = Pool::default();
-    let node = texts.share(&Text::from("node-1"));
+    let node = texts.share(&SharedStr::from("node-1"));
     let endpoint = Endpoint { node_name: Some("node-1".into()), ..Endpoint::default() };
     let slice = EndpointSlice { endpoints: vec![endpoint], ..EndpointSlice::default() };
     let unpacked = Packed::slice(&slice).unpack_slice(&identity(&slice.meta), &texts);

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use endpointd_model::{Labels, ObjectRef, Protocol, Text, Timestamp, Uid, UidForm};
+use endpointd_model::{Labels, ObjectRef, Protocol, SharedStr, Timestamp, Uid, UidRepr};
 
 use super::columns::{
     ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, TEXT, V4, V6, known_number, row,
@@ -91,14 +91,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub fn optional_text(&mut self, column: Column, text: Option<&'a Text>) {
+    pub fn optional_text(&mut self, column: Column, text: Option<&'a SharedStr>) {
         match text {
             Some(text) => self.text(column, text),
             None => self.number(ABSENT),
         }
     }
 
-    pub fn texts(&mut self, column: Column, texts: &'a [Text]) {
+    pub fn texts(&mut self, column: Column, texts: &'a [SharedStr]) {
         self.count(texts.len());
         texts.iter().for_each(|text| self.text(column, text));
     }
@@ -118,8 +118,8 @@ impl<'a> Writer<'a> {
 
     pub fn uid(&mut self, uid: &'a Uid) {
         match uid.form() {
-            UidForm::Uuid(uuid) => self.bytes.extend_from_slice(uuid),
-            UidForm::Other(text) => self.text(Column::Uid, text),
+            UidRepr::Uuid(uuid) => self.bytes.extend_from_slice(uuid),
+            UidRepr::Other(text) => self.text(Column::Uid, text),
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Writer<'a> {
         if self.previous_frame.replace(frame) != Some(frame) {
             let ObjectRef { kind, namespace, api_version, resource_version, field_path, .. } =
                 target;
-            self.text(Column::Kind, kind);
+            self.text(Column::WatchedResource, kind);
             self.text(Column::Namespace, namespace);
             self.text(Column::ApiVersion, api_version);
             self.text(Column::ResourceVersion, resource_version);
@@ -184,8 +184,8 @@ fn frame(target: &ObjectRef) -> [&str; 5] {
 
 pub fn uuid_bit(uid: &Uid) -> u8 {
     match uid.form() {
-        UidForm::Uuid(_) => row::HAS_UUID,
-        UidForm::Other(_) => 0,
+        UidRepr::Uuid(_) => row::HAS_UUID,
+        UidRepr::Other(_) => 0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use endpointd_model::Text;
+use endpointd_model::SharedStr;
 
 use super::{CountByZone, Topology};
 
@@ -15,7 +15,7 @@ pub struct Allocation {
     pub desired: f64,
 }
 
-pub type Allocations = BTreeMap<Text, Allocation>;
+pub type Allocations = BTreeMap<SharedStr, Allocation>;
 
 /// The fewest endpoints that can carry this share without being overloaded.
 pub fn minimum(desired: f64) -> usize {
@@ -46,7 +46,7 @@ pub fn allocate(topology: &Topology, n_ready: usize) -> Result<Allocations, Stri
              overload threshold {numbers}"
         ));
     }
-    let allocation = |(zone, ratio): (&Text, &f64)| {
+    let allocation = |(zone, ratio): (&SharedStr, &f64)| {
         let minimum = minimum(desired(ratio));
         let maximum = minimum + n_ready - n_minimum;
         let desired = desired(ratio).max(minimum as f64);
@@ -58,8 +58,8 @@ pub fn allocate(topology: &Topology, n_ready: usize) -> Result<Allocations, Stri
 /// Endpoints to give and to receive, by zone: from the largest surplus to the largest deficit, one
 /// at a time, as long as it is worth it. Upstream: `getGivingAndReceivingZones`.
 pub fn moves(allocations: &Allocations, counts: &CountByZone) -> (CountByZone, CountByZone) {
-    let mut surplus: BTreeMap<&Text, f64> = BTreeMap::new();
-    let mut deficit: BTreeMap<&Text, f64> = BTreeMap::new();
+    let mut surplus: BTreeMap<&SharedStr, f64> = BTreeMap::new();
+    let mut deficit: BTreeMap<&SharedStr, f64> = BTreeMap::new();
     for (zone, allocation) in allocations {
         let n = counts.get(zone).copied().unwrap_or(0) as f64;
         if n > allocation.desired {
@@ -84,8 +84,10 @@ pub fn moves(allocations: &Allocations, counts: &CountByZone) -> (CountByZone, C
 }
 
 /// The zone with the largest positive amount; among equals, the first by name.
-fn largest<'m, 'z>(amounts: &'m mut BTreeMap<&'z Text, f64>) -> Option<(&'z Text, &'m mut f64)> {
-    let mut best: Option<(&Text, &mut f64)> = None;
+fn largest<'m, 'z>(
+    amounts: &'m mut BTreeMap<&'z SharedStr, f64>,
+) -> Option<(&'z SharedStr, &'m mut f64)> {
+    let mut best: Option<(&SharedStr, &mut f64)> = None;
     for (zone, amount) in amounts.iter_mut() {
         if *amount > best.as_ref().map_or(0.0, |(_, most)| **most) {
             best = Some((zone, amount));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use endpointd_model::{Node, Text};
+use endpointd_model::{Node, SharedStr};
 
 use super::CountByZone;
 use super::allocation::minimum;
-use crate::HintsMemory;
+use crate::CarriedHints;
 
 /// Each zone's share of the CPU that pods can use, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,13 +16,13 @@ pub enum Topology {
     Unseen,
     /// A usable node lacks its zone or CPU, or there are fewer than two zones.
     Insufficient,
-    Zones(BTreeMap<Text, f64>),
+    Zones(BTreeMap<SharedStr, f64>),
 }
 
 impl Topology {
     /// Upstream: `SetNodes`.
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Self {
-        let mut cpu_by_zone: BTreeMap<&Text, i128> = BTreeMap::new();
+        let mut cpu_by_zone: BTreeMap<&SharedStr, i128> = BTreeMap::new();
         for node in nodes {
             if node.is_control_plane || !node.is_ready {
                 continue;
@@ -38,7 +38,7 @@ impl Topology {
         if cpu_by_zone.len() < 2 || total == 0.0 {
             return Self::Insufficient;
         }
-        let share = |(zone, cpu): (&Text, i128)| (zone.clone(), millis(cpu) / total);
+        let share = |(zone, cpu): (&SharedStr, i128)| (zone.clone(), millis(cpu) / total);
         Self::Zones(cpu_by_zone.into_iter().map(share).collect())
     }
 }
@@ -53,13 +53,13 @@ fn millis(nanos: i128) -> f64 {
 
 /// Whether a zone now has fewer endpoints hinted for it than its minimum, so that the Service
 /// must be planned again. Upstream: `serviceOverloaded`.
-pub fn is_overloaded(memory: &HintsMemory, topology: &Topology) -> bool {
-    let Topology::Zones(ratios) = topology else { return !memory.allocated.is_empty() };
+pub fn is_overloaded(carried: &CarriedHints, topology: &Topology) -> bool {
+    let Topology::Zones(ratios) = topology else { return !carried.allocated.is_empty() };
     let lacks = |counts: &CountByZone| {
         let total: usize = counts.values().sum();
         ratios.iter().any(|(zone, ratio)| {
             counts.get(zone).is_none_or(|n| *n < minimum(*ratio * total as f64))
         })
     };
-    memory.allocated.values().any(|counts| !counts.is_empty() && lacks(counts))
+    carried.allocated.values().any(|counts| !counts.is_empty() && lacks(counts))
 }

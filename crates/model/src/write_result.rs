@@ -2,41 +2,41 @@
 
 use std::fmt;
 
-use crate::{Key, Node, Object, Resource, Service, Text};
+use crate::{Key, Node, Object, PublishedResource, Service, SharedStr};
 
 /// What became of a write.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum WriteResult {
     /// Stored; this is how the API server has it now. A delete that a finalizer holds up answers
     /// with the object, too.
     Stored(Box<Object>),
     /// Deleted, or already gone.
     Deleted,
     /// The object is not what the write was decided on: look at it, then plan again.
-    Behind(Text),
+    Conflict(SharedStr),
     /// The namespace is going or gone: nothing to do until something changes.
-    Pointless(Text),
+    NamespaceTerminating(SharedStr),
     /// Too many requests: come back after this time, with everything.
     Throttled { after_secs: u32 },
     /// No answer: it may have happened or not. Look, then plan again.
-    Unknown(Failure),
+    NoResponse(Failure),
     /// Refused, and so not done: back off, then plan again.
     Failed(Failure),
     /// Never sent, because we may not write any more.
-    Unsent,
+    NotLeader,
 }
 
 /// What a live read asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lookup {
+pub enum LiveRead {
     Service(Key),
-    Node(Text),
-    Object(Resource, Key),
+    Node(SharedStr),
+    Object(PublishedResource, Key),
 }
 
 /// What a live read found.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum LiveReadResult {
     Service(Box<Service>),
     Node(Box<Node>),
     Object(Box<Object>),
@@ -51,7 +51,7 @@ pub enum Found {
 pub struct Failure {
     pub kind: FailureKind,
     /// For people.
-    pub message: Text,
+    pub message: SharedStr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,18 +98,18 @@ impl fmt::Display for Failure {
     }
 }
 
-impl Outcome {
+impl WriteResult {
     /// One word for metrics, JSON, and logs.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Stored(_) => "stored",
             Self::Deleted => "deleted",
-            Self::Behind(_) => "behind",
-            Self::Pointless(_) => "pointless",
+            Self::Conflict(_) => "conflict",
+            Self::NamespaceTerminating(_) => "namespace_terminating",
             Self::Throttled { .. } => "throttled",
-            Self::Unknown(_) => "unknown",
+            Self::NoResponse(_) => "no_response",
             Self::Failed(failure) => failure.kind.as_str(),
-            Self::Unsent => "unsent",
+            Self::NotLeader => "not_leader",
         }
     }
 }

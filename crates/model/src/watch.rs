@@ -1,10 +1,10 @@
 //! What a watch tells.
 
-use crate::{EndpointSlice, Endpoints, Key, Node, Pod, Service, Text, Version};
+use crate::{EndpointSlice, Endpoints, Key, Node, Pod, ResourceVersion, Service, SharedStr};
 
 /// The kinds of objects we watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum WatchedResource {
     Services,
     Pods,
     Nodes,
@@ -12,7 +12,7 @@ pub enum Kind {
     Slices,
 }
 
-impl Kind {
+impl WatchedResource {
     pub const ALL: [Self; 5] =
         [Self::Services, Self::Pods, Self::Nodes, Self::Endpoints, Self::Slices];
 
@@ -31,58 +31,58 @@ impl Kind {
 /// What arrives about one kind, in this order: `Listing`, any number of `Seen`, `Listed`; then
 /// changes as they happen, until the picture must be taken anew.
 #[derive(Clone, Debug, PartialEq)]
-pub enum News {
+pub enum WatchSignal {
     /// A complete picture begins. What it does not show by its end is gone.
-    Listing,
-    Seen(Box<Change>),
+    InitStarted,
+    Event(Box<ResourceEvent>),
     /// The object is there but cannot be read. A node has an empty namespace.
-    Unreadable {
+    DecodeError {
         key: Key,
-        reason: Text,
+        reason: SharedStr,
     },
     /// The picture is complete as of this version.
-    Listed(Version),
+    InitDone(ResourceVersion),
     /// All changes up to this version have been told.
-    Passed(Version),
+    Bookmark(ResourceVersion),
     /// The watch is cut off or silent; what is known may be old.
-    Lost(Text),
+    Disconnected(SharedStr),
     /// The watch runs again from where it was.
-    Resumed,
+    Reconnected,
 }
 
 /// One object as it is now, or as it was last.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    Service(Sight<Service>),
-    Pod(Sight<Pod>),
-    Node(Sight<Node>),
-    Endpoints(Sight<Endpoints>),
-    Slice(Sight<EndpointSlice>),
+pub enum ResourceEvent {
+    Service(ObjectEvent<Service>),
+    Pod(ObjectEvent<Pod>),
+    Node(ObjectEvent<Node>),
+    Endpoints(ObjectEvent<Endpoints>),
+    Slice(ObjectEvent<EndpointSlice>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight<T> {
-    Present(T),
+pub enum ObjectEvent<T> {
+    Applied(T),
     /// Deleted; what was last known of it, with the version of the deletion.
-    Gone(T),
+    Deleted(T),
 }
 
-impl<T> Sight<T> {
+impl<T> ObjectEvent<T> {
     pub fn object(&self) -> &T {
         match self {
-            Self::Present(object) | Self::Gone(object) => object,
+            Self::Applied(object) | Self::Deleted(object) => object,
         }
     }
 }
 
-impl Change {
-    pub fn kind(&self) -> Kind {
+impl ResourceEvent {
+    pub fn kind(&self) -> WatchedResource {
         match self {
-            Self::Service(_) => Kind::Services,
-            Self::Pod(_) => Kind::Pods,
-            Self::Node(_) => Kind::Nodes,
-            Self::Endpoints(_) => Kind::Endpoints,
-            Self::Slice(_) => Kind::Slices,
+            Self::Service(_) => WatchedResource::Services,
+            Self::Pod(_) => WatchedResource::Pods,
+            Self::Node(_) => WatchedResource::Nodes,
+            Self::Endpoints(_) => WatchedResource::Endpoints,
+            Self::Slice(_) => WatchedResource::Slices,
         }
     }
 }

@@ -2,19 +2,19 @@
 
 /// Worded as upstream words it, so that alerts on events keep working.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Notice {
-    pub reason: NoticeReason,
+pub struct EventRecord {
+    pub reason: EventReason,
     pub message: String,
-    pub regarding: Regarding,
+    pub involved_kind: InvolvedKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoticeType {
+pub enum EventType {
     Normal,
     Warning,
 }
 
-impl NoticeType {
+impl EventType {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -23,14 +23,14 @@ impl NoticeType {
     }
 }
 
-/// The object of the key the notice is about.
+/// The object of the key the record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Regarding {
+pub enum InvolvedKind {
     Service,
     Endpoints,
 }
 
-impl Regarding {
+impl InvolvedKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Service => "Service",
@@ -40,7 +40,7 @@ impl Regarding {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoticeReason {
+pub enum EventReason {
     FailedToCreateEndpoint,
     FailedToUpdateEndpoint,
     FailedToUpdateEndpointSlices,
@@ -50,7 +50,7 @@ pub enum NoticeReason {
     TopologyAwareHintsEnabled,
 }
 
-impl NoticeReason {
+impl EventReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FailedToCreateEndpoint => "FailedToCreateEndpoint",
@@ -64,16 +64,16 @@ impl NoticeReason {
     }
 }
 
-impl Notice {
-    pub fn notice_type(&self) -> NoticeType {
+impl EventRecord {
+    pub fn event_type(&self) -> EventType {
         match self.reason {
-            NoticeReason::TopologyAwareHintsEnabled => NoticeType::Normal,
-            NoticeReason::FailedToCreateEndpoint
-            | NoticeReason::FailedToUpdateEndpoint
-            | NoticeReason::FailedToUpdateEndpointSlices
-            | NoticeReason::InvalidIPAddress
-            | NoticeReason::TooManyAddressesToMirror
-            | NoticeReason::TopologyAwareHintsDisabled => NoticeType::Warning,
+            EventReason::TopologyAwareHintsEnabled => EventType::Normal,
+            EventReason::FailedToCreateEndpoint
+            | EventReason::FailedToUpdateEndpoint
+            | EventReason::FailedToUpdateEndpointSlices
+            | EventReason::InvalidIPAddress
+            | EventReason::TooManyAddressesToMirror
+            | EventReason::TopologyAwareHintsDisabled => EventType::Warning,
         }
     }
 }

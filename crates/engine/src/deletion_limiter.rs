@@ -1,0 +1,85 @@
+//! Holds back deletions that are decided on because something is absent: if many come at once,
+//! our view is more likely wrong than the cluster.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use endpointd_mutants::{Mutant, is_on};
+
+use crate::{DeletionLimiterStatus, MonotonicTime};
+
+const WINDOW: Duration = Duration::from_secs(60);
+const MIN_A_MINUTE: usize = 20;
+
+#[derive(Debug, Default)]
+pub struct DeletionLimiter {
+    recent: VecDeque<MonotonicTime>,
+    /// When it last held something back.
+    held: Option<MonotonicTime>,
+    n_delayed_keys: usize,
+}
+
+impl DeletionLimiter {
+    /// Room for one more among `n_all` objects of the kind, or when to ask again.
+    pub fn pass(&mut self, n_all: usize, now: MonotonicTime) -> Result<(), MonotonicTime> {
+        self.forget(now);
+        if self.recent.len() < deletions_per_minute_max(n_all) || is_on(Mutant::NoBrake) {
+            self.recent.push_back(now);
+            return Ok(());
+        }
+        if self.held.is_none() {
+            self.n_delayed_keys = 0;
+        }
+        self.held = Some(now);
+        self.n_delayed_keys += 1;
+        Err(*self.recent.front().expect("the limit is not zero") + WINDOW)
+    }
+
+    pub fn report(&self, n_all: usize, now: MonotonicTime) -> DeletionLimiterStatus {
+        let is_active = self.held.is_some_and(|held| now.since(held) < WINDOW);
+        DeletionLimiterStatus {
+            is_active,
+            n_deletions_last_minute: self
+                .recent
+                .iter()
+                .filter(|one| now.since(**one) < WINDOW)
+                .count(),
+            n_delayed_keys: if is_active { self.n_delayed_keys } else { 0 },
+            deletions_per_minute_max: deletions_per_minute_max(n_all),
+        }
+    }
+
+    fn forget(&mut self, now: MonotonicTime) {
+        while self.recent.front().is_some_and(|first| now.since(*first) >= WINDOW) {
+            self.recent.pop_front();
+        }
+        self.held = self.held.filter(|held| now.since(*held) < WINDOW);
+    }
+}
+
+fn deletions_per_minute_max(n_all: usize) -> usize {
+    MIN_A_MINUTE.max(n_all / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> MonotonicTime {
+        MonotonicTime::after_start(Duration::from_secs(secs))
+    }
+
+    #[test]
+    fn twenty_a_minute_or_a_tenth_of_all_pass() {
+        for (n_all, n_pass) in [(0, 20), (100, 20), (1000, 100)] {
+            let mut deletion_limiter = DeletionLimiter::default();
+            let n =
+                (0..n_all + 200).filter(|_| deletion_limiter.pass(n_all, at(1)).is_ok()).count();
+            assert_eq!(n, n_pass, "of {n_all}");
+            assert_eq!(deletion_limiter.pass(n_all, at(2)), Err(at(61)));
+            assert!(deletion_limiter.report(n_all, at(3)).is_active);
+            assert_eq!(deletion_limiter.pass(n_all, at(61)), Ok(()));
+            assert!(!deletion_limiter.report(n_all, at(130)).is_active);
+        }
+    }
+}
