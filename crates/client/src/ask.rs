@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use endpointd_model::{Key, LiveRead, PublishedResource, WatchedResource, Write};
+use endpointd_model::{Key, LiveRead, PublishedResource, ResourceVersion, WatchedResource, Write};
 use endpointd_wire::{Bytes, Encoding, encode, encode_delete};
 use http::Method;
 
@@ -122,7 +122,7 @@ impl ApiRequest {
         Self { path, ..Self::new(Method::GET, "list", kind.as_str()) }
     }
 
-    pub(crate) fn of_watch(kind: WatchedResource, from: Start<'_>, timeout_secs: u64) -> Self {
+    pub(crate) fn of_watch(kind: WatchedResource, from: Start, timeout_secs: u64) -> Self {
         let mut path = format!(
             "{}/{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}",
             group_path(kind.as_str()),
@@ -134,7 +134,7 @@ impl ApiRequest {
             }
             Start::After(version) => {
                 path.push_str("&resourceVersion=");
-                path.push_str(&escaped(version));
+                path.push_str(&version.to_string());
             }
         }
         Self { path, ..Self::new(Method::GET, "watch", kind.as_str()) }
@@ -153,10 +153,10 @@ impl ApiRequest {
 
 /// Where a watch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start<'a> {
+pub(crate) enum Start {
     /// With all objects as they are now, then a bookmark that says so.
     Everything,
-    After(&'a str),
+    After(ResourceVersion),
 }
 
 /// For one part of a path or query. Names of objects need it hardly ever, continue tokens do.
@@ -183,7 +183,7 @@ mod tests {
             resource: PublishedResource::Slices,
             key: Key::new("shop", "web-1"),
             uid: Uid::from("u"),
-            resource_version: "7".into(),
+            resource_version: 7.into(),
         };
         let ask = ApiRequest::of_write(&Write::Delete(target), Encoding::Json);
         assert_eq!(ask.path, "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/web-1");

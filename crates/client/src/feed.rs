@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use endpointd_model::{EndpointSlice, Endpoints, Service};
 use endpointd_model::{
-    Failure, FailureKind, Node, ObjectEvent, Pod, ResourceVersion, SharedStr, WatchSignal,
-    WatchedResource,
+    Failure, FailureKind, Node, ObjectEvent, Pod, ResourceVersion, WatchSignal, WatchedResource,
 };
 use endpointd_wire::{Bookmark, Malformed, Status};
 use tokio::sync::mpsc;
@@ -65,7 +64,7 @@ struct Watcher {
     client: Client,
     sender: mpsc::Sender<(WatchedResource, WatchSignal)>,
     /// Where a watch goes on; without it a picture must be taken.
-    position: Option<SharedStr>,
+    position: Option<ResourceVersion>,
     /// What was last told of trouble that has not passed.
     trouble: Option<FailureKind>,
     /// The last watch was given up because nothing came.
@@ -108,8 +107,8 @@ impl Watcher {
     }
 
     async fn connect<T: Watched>(&mut self) -> Result<WatchEnd, ReceiverGone> {
-        match self.position.clone() {
-            Some(version) => self.follow::<T>(Start::After(&version)).await,
+        match self.position {
+            Some(version) => self.follow::<T>(Start::After(version)).await,
             None if self.client.streams_lists() => self.follow::<T>(Start::Everything).await,
             None => self.list::<T>().await,
         }
@@ -169,13 +168,13 @@ impl Watcher {
     }
 
     /// The head of the answer is there: what comes is a picture, or goes on from where we were.
-    async fn begin<T: Watched>(&mut self, start: Start<'_>) -> Result<(), ReceiverGone> {
+    async fn begin<T: Watched>(&mut self, start: Start) -> Result<(), ReceiverGone> {
         let had_trouble = self.trouble.take().is_some();
         let was_silent = std::mem::take(&mut self.was_silent);
         match start {
             Start::Everything => self.tell::<T>(WatchSignal::InitStarted).await,
             Start::After(version) if had_trouble => {
-                tracing::info!(kind = T::WATCHED.as_str(), version, "watch resumed");
+                tracing::info!(kind = T::WATCHED.as_str(), %version, "watch resumed");
                 self.tell::<T>(WatchSignal::Reconnected).await
             }
             // That it could be opened is a sign of life.
@@ -184,9 +183,9 @@ impl Watcher {
         }
     }
 
-    async fn complete<T: Watched>(&mut self, version: SharedStr) -> Result<(), ReceiverGone> {
-        tracing::info!(kind = T::WATCHED.as_str(), version = &*version, "picture complete");
-        let listed = WatchSignal::InitDone(ResourceVersion::of(&version));
+    async fn complete<T: Watched>(&mut self, version: ResourceVersion) -> Result<(), ReceiverGone> {
+        tracing::info!(kind = T::WATCHED.as_str(), %version, "picture complete");
+        let listed = WatchSignal::InitDone(version);
         self.position = Some(version);
         self.tell::<T>(listed).await
     }
@@ -195,13 +194,13 @@ impl Watcher {
         // During a picture objects come in any order: only its end is a position.
         if let Some(position) = &mut self.position {
             let version = sight.object().version();
-            position.clone_from(version);
+            *position = version;
         }
         self.tell::<T>(WatchSignal::Event(Box::new(T::change(sight)))).await
     }
 
     async fn pass<T: Watched>(&mut self, bookmark: Bookmark) -> Result<(), ReceiverGone> {
-        let passed = WatchSignal::Bookmark(ResourceVersion::of(&bookmark.resource_version));
+        let passed = WatchSignal::Bookmark(bookmark.resource_version);
         self.position = Some(bookmark.resource_version);
         self.tell::<T>(passed).await
     }
@@ -218,7 +217,7 @@ impl Watcher {
 }
 
 /// What a refusal means for a list or a watch.
-fn refused(ask: &ApiRequest, start: Start<'_>, answer: &ApiResponse) -> WatchEnd {
+fn refused(ask: &ApiRequest, start: Start, answer: &ApiResponse) -> WatchEnd {
     let status = answer.status();
     if is_outdated(answer.code, &status) {
         return WatchEnd::Expired { reason: answer.message() };

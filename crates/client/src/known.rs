@@ -56,7 +56,7 @@ impl Drop for InFlightWrite {
 
 impl EchoFilter {
     pub(crate) fn add(&self, resource: PublishedResource, version: ResourceVersion) {
-        if version == ResourceVersion::OLDEST {
+        if version == ResourceVersion::NONE {
             return;
         }
         let versions = &mut self.lock().versions;
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn only_the_latest_are_remembered_and_never_what_has_no_number() {
         let known = EchoFilter::default();
-        known.add(PublishedResource::Slices, ResourceVersion::OLDEST);
-        assert!(!known.take(PublishedResource::Slices, ResourceVersion::OLDEST));
+        known.add(PublishedResource::Slices, ResourceVersion::NONE);
+        assert!(!known.take(PublishedResource::Slices, ResourceVersion::NONE));
         (0..1000).for_each(|n| known.add(PublishedResource::Slices, (n + 1).into()));
         assert!(!known.take(PublishedResource::Slices, 744.into()));
         assert!(known.take(PublishedResource::Slices, 745.into()));

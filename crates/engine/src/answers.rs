@@ -338,12 +338,11 @@ impl Engine {
         let version = match found {
             LiveReadResult::Absent => return now.known != before.known,
             LiveReadResult::Failed(_) => return false,
-            LiveReadResult::Service(service) => &service.resource_version,
-            LiveReadResult::Node(node) => &node.resource_version,
-            LiveReadResult::Object(object) => &object.meta().resource_version,
+            LiveReadResult::Service(service) => service.resource_version,
+            LiveReadResult::Node(node) => node.resource_version,
+            LiveReadResult::Object(object) => object.meta().resource_version,
         };
-        let version = ResourceVersion::of(version);
-        let is_told = version != ResourceVersion::OLDEST && version <= now.passed;
+        let is_told = version != ResourceVersion::NONE && version <= now.passed;
         is_told && now.known.is_none() && (before.known.is_some() || version > before.passed)
     }
 
@@ -354,8 +353,8 @@ impl Engine {
             return false;
         }
         let (resource, meta) = (object.resource(), object.meta());
-        let version = ResourceVersion::of(&meta.resource_version);
-        version != ResourceVersion::OLDEST
+        let version = meta.resource_version;
+        version != ResourceVersion::NONE
             && version <= self.passed(kind_of(resource))
             && self.cache.object(resource, &meta.key()).is_none()
     }
@@ -372,7 +371,7 @@ impl Engine {
     fn note_contest(&mut self, errand: &WriteErrand, outcome: &WriteResult) {
         let is_ours = |echo: &Echo| match (echo, outcome) {
             (Echo::ResourceVersion(version), WriteResult::Stored(object)) => {
-                *version == ResourceVersion::of(&object.meta().resource_version)
+                *version == object.meta().resource_version
             }
             (Echo::Gone, WriteResult::Deleted) => true,
             (Echo::ResourceVersion(_) | Echo::Gone, _) => false,
@@ -451,7 +450,7 @@ impl Engine {
     /// All changes of the kind up to here have been told.
     fn passed(&self, kind: WatchedResource) -> ResourceVersion {
         let stream = self.streams.iter().find(|stream| stream.kind == kind);
-        stream.map_or(ResourceVersion::OLDEST, |stream| stream.passed)
+        stream.map_or(ResourceVersion::NONE, |stream| stream.passed)
     }
 
     /// The picture that is complete or being told: what is gone now may still be in it.

@@ -98,13 +98,13 @@ fn later_picture(seen: Picture, now: Picture) -> Picture {
 
 /// Versions that are both known and say that `new` tells nothing new.
 fn is_replay(known: ResourceVersion, new: ResourceVersion) -> bool {
-    let is_known = known != ResourceVersion::OLDEST && !is_on(Mutant::OldEventWins);
-    is_known && new != ResourceVersion::OLDEST && new <= known
+    let is_known = known != ResourceVersion::NONE && !is_on(Mutant::OldEventWins);
+    is_known && new != ResourceVersion::NONE && new <= known
 }
 
 impl Cache {
     pub fn put_pod(&mut self, mut pod: Pod, picture: Picture, marks: &mut Marks) {
-        let version = ResourceVersion::of(&pod.resource_version);
+        let version = pod.resource_version;
         let namespace = self.namespace_id(&pod.namespace);
         let known = self.find_pod(namespace, &pod.name);
         if let Some(id) = known {

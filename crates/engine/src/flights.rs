@@ -176,7 +176,7 @@ impl Flights {
             if let Errand::Look { read, glimpse, .. } = errand
                 && is_told(read)
             {
-                glimpse.passed = ResourceVersion::OLDEST;
+                glimpse.passed = ResourceVersion::NONE;
             }
         }
     }

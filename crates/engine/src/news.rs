@@ -95,7 +95,7 @@ impl Engine {
         version: ResourceVersion,
     ) -> bool {
         let stream = &self.streams[at];
-        let is_old = version != ResourceVersion::OLDEST && version <= stream.passed;
+        let is_old = version != ResourceVersion::NONE && version <= stream.passed;
         stream.is_listing
             && is_old
             && match change {
@@ -116,7 +116,7 @@ impl Engine {
     fn see_object(&mut self, sight: ObjectEvent<Object>, picture: Picture, marks: &mut Marks) {
         let object = sight.object();
         let (resource, key) = (object.resource(), object.meta().key());
-        let version = ResourceVersion::of(&object.meta().resource_version);
+        let version = object.meta().resource_version;
         let mut own = Marks::default();
         let echo = match sight {
             ObjectEvent::Applied(object) => {
@@ -161,7 +161,7 @@ impl Engine {
     fn complete_picture(&mut self, at: usize, version: ResourceVersion, now: MonotonicTime) {
         let stream = &mut self.streams[at];
         let (kind, picture) = (stream.kind, stream.picture);
-        let is_old = version != ResourceVersion::OLDEST && version < stream.passed;
+        let is_old = version != ResourceVersion::NONE && version < stream.passed;
         if is_old && !is_on(Mutant::BelieveOldPicture) {
             // An older view than we had: nothing is taken for gone by it.
             self.effects.push_back(Effect::Relist(kind));
@@ -263,19 +263,19 @@ fn is_about(read: &LiveRead, kind: WatchedResource) -> bool {
 
 /// A node has no namespace.
 fn identity(change: &ResourceEvent) -> (Key, ResourceVersion) {
-    let of = |key: Key, version: &SharedStr| (key, ResourceVersion::of(version));
+    let of = |key: Key, version: ResourceVersion| (key, version);
     match change {
-        ResourceEvent::Service(sight) => of(sight.object().key(), &sight.object().resource_version),
-        ResourceEvent::Pod(sight) => of(sight.object().key(), &sight.object().resource_version),
+        ResourceEvent::Service(sight) => of(sight.object().key(), sight.object().resource_version),
+        ResourceEvent::Pod(sight) => of(sight.object().key(), sight.object().resource_version),
         ResourceEvent::Node(sight) => {
             let node = sight.object();
-            of(Key::new("", node.name.clone()), &node.resource_version)
+            of(Key::new("", node.name.clone()), node.resource_version)
         }
         ResourceEvent::Endpoints(sight) => {
-            of(sight.object().meta.key(), &sight.object().meta.resource_version)
+            of(sight.object().meta.key(), sight.object().meta.resource_version)
         }
         ResourceEvent::Slice(sight) => {
-            of(sight.object().meta.key(), &sight.object().meta.resource_version)
+            of(sight.object().meta.key(), sight.object().meta.resource_version)
         }
     }
 }

@@ -35,7 +35,7 @@ impl Stream {
             picture: 0,
             is_listing: false,
             is_synced: false,
-            passed: ResourceVersion::OLDEST,
+            passed: ResourceVersion::NONE,
             doubtful: Vec::new(),
             lost: None,
             heard: MonotonicTime::START,
@@ -62,7 +62,7 @@ impl Stream {
     /// A change that was told before, as happens when a watch resumes from an older version.
     /// Within a picture everything counts; each object knows by itself how recent it is.
     pub fn is_replay(&mut self, version: ResourceVersion) -> bool {
-        if self.is_listing || version == ResourceVersion::OLDEST {
+        if self.is_listing || version == ResourceVersion::NONE {
             return false;
         }
         if version <= self.passed {

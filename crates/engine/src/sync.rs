@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use endpointd_model::{
     Controller, EventRecord, Failure, FailureKind, InvolvedKind, Key, LiveRead, PublishedResource,
-    SharedStr, Uid, Write,
+    ResourceVersion, SharedStr, Uid, Write,
 };
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::{CarriedState, Plan};
@@ -308,10 +308,10 @@ fn unguarded(mut write: Write) -> Write {
         Write::Update(endpointd_model::Object::Slice(slice))
             if is_on(Mutant::UpdateWithoutVersion) =>
         {
-            slice.meta.resource_version = SharedStr::default();
+            slice.meta.resource_version = ResourceVersion::NONE;
         }
         Write::Delete(target) if is_on(Mutant::DeleteWithoutUid) => {
-            (target.uid, target.resource_version) = (Uid::default(), SharedStr::default());
+            (target.uid, target.resource_version) = (Uid::default(), ResourceVersion::NONE);
         }
         Write::Create(_) | Write::Update(_) | Write::Delete(_) => {}
     }

@@ -33,7 +33,7 @@ pub use meta::{Meta, ObjectRef, OwnerRef};
 pub use node::Node;
 pub use pod::{NamedPort, Phase, Pod, PodIp, PodIps, Readiness};
 pub use port::{EndpointPort, Protocol};
-pub use resource_version::ResourceVersion;
+pub use resource_version::{InvalidResourceVersion, ResourceVersion};
 pub use service::{
     ClusterIp, Selection, Service, ServicePort, TargetPort, TopologyMode, TrafficDistribution,
 };

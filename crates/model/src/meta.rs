@@ -1,6 +1,6 @@
 //! Metadata of the objects we write, complete, so that a write loses nothing that was there.
 
-use crate::{Annotations, Key, Labels, SharedStr, Timestamp, Uid};
+use crate::{Annotations, Key, Labels, ResourceVersion, SharedStr, Timestamp, Uid};
 
 /// Everything a written object's metadata can carry, except `managedFields`: the API server
 /// keeps those by itself when an update leaves them out.
@@ -10,8 +10,8 @@ pub struct Meta {
     pub name: SharedStr,
     pub generate_name: Option<SharedStr>,
     pub uid: Uid,
-    /// Empty for an object that does not exist yet.
-    pub resource_version: SharedStr,
+    /// None for an object that does not exist yet.
+    pub resource_version: ResourceVersion,
     pub generation: Option<i64>,
     pub created: Option<Timestamp>,
     pub deleted: Option<Timestamp>,

@@ -1,11 +1,11 @@
 //! The part of a node that matters to topology.
 
-use crate::SharedStr;
+use crate::{ResourceVersion, SharedStr};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     pub name: SharedStr,
-    pub resource_version: SharedStr,
+    pub resource_version: ResourceVersion,
     pub zone: Option<SharedStr>,
     pub is_ready: bool,
     pub is_control_plane: bool,

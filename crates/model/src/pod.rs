@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::{Family, Key, Labels, Protocol, SharedStr, Timestamp, Uid, parse_ip};
+use crate::{Family, Key, Labels, Protocol, ResourceVersion, SharedStr, Timestamp, Uid, parse_ip};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
     pub namespace: SharedStr,
     pub name: SharedStr,
     pub uid: Uid,
-    pub resource_version: SharedStr,
+    pub resource_version: ResourceVersion,
     pub labels: Labels,
     pub node_name: Option<SharedStr>,
     pub hostname: Option<SharedStr>,

@@ -1,13 +1,13 @@
 //! The part of a Service that decides what is published for it.
 
-use crate::{Family, Key, Labels, Protocol, SharedStr, Timestamp, Uid};
+use crate::{Family, Key, Labels, Protocol, ResourceVersion, SharedStr, Timestamp, Uid};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     pub namespace: SharedStr,
     pub name: SharedStr,
     pub uid: Uid,
-    pub resource_version: SharedStr,
+    pub resource_version: ResourceVersion,
     pub labels: Labels,
     pub created: Option<Timestamp>,
     pub is_deleting: bool,

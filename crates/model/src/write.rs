@@ -1,6 +1,6 @@
 //! One create, update, or delete of one object.
 
-use crate::{EndpointSlice, Endpoints, Key, Meta, SharedStr, Uid};
+use crate::{EndpointSlice, Endpoints, Key, Meta, ResourceVersion, Uid};
 
 /// An update carries the resourceVersion it was computed from, a delete uid and resourceVersion:
 /// a write that meets another state than the one it was decided on is refused, never merged.
@@ -23,7 +23,7 @@ pub struct DeleteTarget {
     pub resource: PublishedResource,
     pub key: Key,
     pub uid: Uid,
-    pub resource_version: SharedStr,
+    pub resource_version: ResourceVersion,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ impl DeleteTarget {
             resource,
             key: meta.key(),
             uid: meta.uid.clone(),
-            resource_version: meta.resource_version.clone(),
+            resource_version: meta.resource_version,
         }
     }
 }

@@ -56,7 +56,7 @@ mod tests {
     fn labels_alone_change_membership() {
         let old = Pod::default();
         let labels = [("app", "web")].into_iter().collect();
-        let new = Pod { labels, resource_version: "2".into(), ..Pod::default() };
+        let new = Pod { labels, resource_version: 2.into(), ..Pod::default() };
         assert_eq!(pod_difference(&old, &new), PodDifference::Membership);
     }
 

@@ -295,7 +295,7 @@ pub fn take_over(observed: &EndpointSlice, mut slice: EndpointSlice) -> Endpoint
     let old = &observed.meta;
     slice.meta.name = old.name.clone();
     slice.meta.uid = old.uid.clone();
-    slice.meta.resource_version = old.resource_version.clone();
+    slice.meta.resource_version = old.resource_version;
     slice.meta.generation = old.generation;
     slice.meta.created = old.created;
     slice.meta.finalizers = old.finalizers.clone();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
     Controller, DeleteTarget, EndpointSlice, Endpoints, Key, Node, Object, Pod, PublishedResource,
-    Service, SharedStr, Timestamp, Uid, Write, names,
+    ResourceVersion, Service, SharedStr, Timestamp, Uid, Write, names,
 };
 
 use crate::{
@@ -75,14 +75,14 @@ impl ClusterState {
     /// uid, a change a new resourceVersion, and a finalizer holds what is deleted.
     pub fn apply(&mut self, write: &Write) {
         self.n_applied += 1;
-        let version: SharedStr = format!("{}", 900_000 + self.n_applied).into();
+        let version = (900_000 + self.n_applied).into();
         match write {
             Write::Create(object) | Write::Update(object) => self.store(object.clone(), version),
             Write::Delete(target) => self.delete(target, version),
         }
     }
 
-    fn store(&mut self, object: Object, version: SharedStr) {
+    fn store(&mut self, object: Object, version: ResourceVersion) {
         match object {
             Object::Slice(mut slice) => {
                 stamp(&mut slice.meta, version);
@@ -95,7 +95,7 @@ impl ClusterState {
         }
     }
 
-    fn delete(&mut self, target: &DeleteTarget, version: SharedStr) {
+    fn delete(&mut self, target: &DeleteTarget, version: ResourceVersion) {
         let meta = match target.resource {
             PublishedResource::Slices => {
                 self.slices.get_mut(&target.key).map(|slice| &mut slice.meta)
@@ -117,7 +117,7 @@ impl ClusterState {
     }
 }
 
-fn stamp(meta: &mut endpointd_model::Meta, version: SharedStr) {
+fn stamp(meta: &mut endpointd_model::Meta, version: ResourceVersion) {
     meta.resource_version = version;
     if meta.uid.is_empty() {
         meta.uid = Uid::from(format!("uid-{}", meta.name).as_str());

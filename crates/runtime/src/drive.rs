@@ -68,7 +68,7 @@ impl Default for StatusState {
 /// What the API server has since this answer.
 fn stored_by(input: &Input) -> Option<(PublishedResource, ResourceVersion)> {
     let Input::WriteResult(_, WriteResult::Stored(object)) = input else { return None };
-    Some((object.resource(), ResourceVersion::of(&object.meta().resource_version)))
+    Some((object.resource(), object.meta().resource_version))
 }
 
 impl EventLoop {

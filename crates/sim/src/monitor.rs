@@ -6,8 +6,8 @@ mod mirror;
 mod slices;
 
 use endpointd_model::{
-    Controller, EndpointSlice, Endpoints, Key, LiveRead, Object, PublishedResource, Service,
-    Timestamp, Uid, WatchedResource, Write, names,
+    Controller, EndpointSlice, Endpoints, Key, LiveRead, Object, PublishedResource,
+    ResourceVersion, Service, Timestamp, Uid, WatchedResource, Write, names,
 };
 
 use crate::api::{Answer, Api};
@@ -116,9 +116,9 @@ impl World {
         self.census.rule(Rule::NoStaleOverwrite);
         let told = &self.processes[process].told;
         let deleted = &self.processes[process].deleted;
-        let is_told = |version: &str| version.parse().is_ok_and(|it: u64| told.contains(&it));
+        let is_told = |version: ResourceVersion| told.contains(&version.number());
         let complaint = match write {
-            Write::Create(object) if object.meta().resource_version.is_empty() => return,
+            Write::Create(object) if object.meta().resource_version.is_none() => return,
             Write::Create(_) => "a create names a version",
             Write::Update(object) if deleted.contains(&object.meta().uid) => {
                 "an update of what it deleted itself"
@@ -126,10 +126,10 @@ impl World {
             Write::Delete(target) if deleted.contains(&target.uid) => {
                 "a delete of what it deleted itself"
             }
-            Write::Update(object) if is_told(&object.meta().resource_version) => return,
+            Write::Update(object) if is_told(object.meta().resource_version) => return,
             Write::Update(_) => "an update of a version the engine was not told",
             Write::Delete(target) if target.uid.is_empty() => "a delete without uid",
-            Write::Delete(target) if is_told(&target.resource_version) => return,
+            Write::Delete(target) if is_told(target.resource_version) => return,
             Write::Delete(_) => "a delete of a version the engine was not told",
         };
         let key = write.key();
@@ -281,12 +281,12 @@ fn takes_effect(api: &Api, write: &Write, known: Option<&Object>) -> bool {
         (Write::Create(object), None) => api.is_active(&object.meta().namespace),
         (Write::Update(object), Some(known)) => {
             let version = &object.meta().resource_version;
-            version.is_empty() || *version == known.meta().resource_version
+            version.is_none() || *version == known.meta().resource_version
         }
         (Write::Delete(target), Some(known)) => {
             let meta = known.meta();
             (target.uid.is_empty() || target.uid == meta.uid)
-                && (target.resource_version.is_empty()
+                && (target.resource_version.is_none()
                     || target.resource_version == meta.resource_version)
         }
         (Write::Create(_), Some(_)) | (Write::Update(_) | Write::Delete(_), None) => false,

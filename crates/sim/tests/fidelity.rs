@@ -9,7 +9,7 @@ use endpointd_apiserver::{
 };
 use endpointd_model::{
     Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Key, Meta, Object,
-    PublishedResource, SharedStr, Subset, SubsetPort, Timestamp, Uid, Write,
+    PublishedResource, ResourceVersion, SharedStr, Subset, SubsetPort, Timestamp, Uid, Write,
 };
 use endpointd_sim::{Answer, Api, Dice, NamespaceState};
 use endpointd_wire::to_json_value;
@@ -42,7 +42,7 @@ struct Pair {
 
 #[derive(Clone, Debug)]
 struct VersionPair {
-    ours: (SharedStr, Uid),
+    ours: (ResourceVersion, Uid),
     theirs: (String, String),
 }
 
@@ -128,7 +128,7 @@ impl Pair {
         let version = self.version(resource, &key, at);
         let mut value = to_json_value(&object);
         if let Some(version) = &version {
-            meta_mut(&mut object).resource_version = version.ours.0.clone();
+            meta_mut(&mut object).resource_version = version.ours.0;
             value["metadata"]["resourceVersion"] = json!(version.theirs.0);
         }
         let ours = self.ours.write(&Write::Update(object));
@@ -145,7 +145,7 @@ impl Pair {
             resource,
             key: key.clone(),
             uid: Uid::default(),
-            resource_version: SharedStr::default(),
+            resource_version: ResourceVersion::NONE,
         };
         let mut options = DeleteOptions::default();
         if let Some(VersionPair { ours, theirs }) = version {
@@ -188,7 +188,7 @@ impl Pair {
         let meta = ours.meta();
         let text = |name: &str| theirs["metadata"][name].as_str().unwrap_or_default().to_owned();
         let version = VersionPair {
-            ours: (meta.resource_version.clone(), meta.uid.clone()),
+            ours: (meta.resource_version, meta.uid.clone()),
             theirs: (text("resourceVersion"), text("uid")),
         };
         let versions = self.versions.entry((resource, key.clone())).or_default();

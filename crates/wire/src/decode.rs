@@ -1,6 +1,7 @@
 //! Reading one object. Straight from bytes into wire structs; only an object that turns out to be
 //! malformed is read a second time, to find out where and whose it is.
 
+use endpointd_model::InvalidResourceVersion;
 use prost::Message;
 use prost::bytes::Bytes;
 use serde::Deserialize;
@@ -19,7 +20,7 @@ pub trait Decoded: FromWire {
 }
 
 /// How; not for use outside.
-pub trait FromWire: Sized + From<Self::Wire> {
+pub trait FromWire: Sized + TryFrom<Self::Wire, Error = InvalidResourceVersion> {
     type Wire: Message + Default + DeserializeOwned;
 }
 
@@ -60,15 +61,18 @@ pub fn decode<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malform
 pub(crate) fn from_json_value<T: Decoded>(value: &Value) -> Result<T, Malformed> {
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-    T::Wire::deserialize(Lenient(tracked)).map(T::from).map_err(|error| Malformed {
-        identity: Identity::of(value).or_of::<T>().into(),
+    let identity = || Identity::of(value).or_of::<T>().into();
+    let wire = T::Wire::deserialize(Lenient(tracked)).map_err(|error| Malformed {
+        identity: identity(),
         path: track.path().to_string(),
         reason: error.to_string(),
-    })
+    })?;
+    T::try_from(wire).map_err(|error| invalid_version(identity(), &error))
 }
 
 pub(crate) fn from_json<T: Decoded>(bytes: &[u8]) -> Result<T, Malformed> {
-    read_json::<T::Wire>(bytes).map(T::from).map_err(|reason| explain_json::<T>(bytes, reason))
+    let wire = read_json::<T::Wire>(bytes).map_err(|reason| explain_json::<T>(bytes, reason))?;
+    T::try_from(wire).map_err(|error| invalid_version(identity_of_json::<T>(bytes), &error))
 }
 
 /// The body of an answer, or the object of a watch event.
@@ -80,10 +84,13 @@ pub(crate) fn from_envelope<T: Decoded>(body: &Bytes) -> Result<T, Malformed> {
 
 /// A bare message, without envelope, as in lists.
 pub(crate) fn from_protobuf<T: Decoded>(raw: &[u8]) -> Result<T, Malformed> {
-    T::Wire::decode(raw).map(T::from).map_err(|error| {
-        let identity = identity_of_protobuf(raw).or_of::<T>().into();
-        Malformed { identity, path: String::new(), reason: error.to_string() }
-    })
+    let identity = || identity_of_protobuf(raw).or_of::<T>().into();
+    let wire = T::Wire::decode(raw).map_err(|error| Malformed {
+        identity: identity(),
+        path: String::new(),
+        reason: error.to_string(),
+    })?;
+    T::try_from(wire).map_err(|error| invalid_version(identity(), &error))
 }
 
 pub(crate) fn read_json<W: DeserializeOwned>(bytes: &[u8]) -> Result<W, String> {
@@ -102,8 +109,17 @@ fn explain_json<T: Decoded>(bytes: &[u8], reason: String) -> Malformed {
         Ok(_) => String::new(),
         Err(_) => track.path().to_string(),
     };
+    Malformed { identity: identity_of_json::<T>(bytes), path, reason }
+}
+
+fn identity_of_json<T: Decoded>(bytes: &[u8]) -> Box<Identity> {
     let identity = serde_json::from_slice(bytes).map(|value| Identity::of(&value));
-    Malformed { identity: identity.unwrap_or_default().or_of::<T>().into(), path, reason }
+    identity.unwrap_or_default().or_of::<T>().into()
+}
+
+/// The only field that every object has and that has a form of its own.
+fn invalid_version(identity: Box<Identity>, error: &InvalidResourceVersion) -> Malformed {
+    Malformed { identity, path: "metadata.resourceVersion".to_owned(), reason: error.to_string() }
 }
 
 /// The kind is what tells a `Status` from an object; items of lists do not say theirs.

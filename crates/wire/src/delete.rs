@@ -36,7 +36,7 @@ pub fn encode_delete(encoding: Encoding, target: &DeleteTarget) -> Vec<u8> {
     let DeleteTarget { resource: _, key: _, uid, resource_version } = target;
     let preconditions = Preconditions {
         uid: (!uid.is_empty()).then(|| uid.to_string()),
-        resource_version: (!resource_version.is_empty()).then(|| resource_version.to_string()),
+        resource_version: (!resource_version.is_none()).then(|| resource_version.to_string()),
     };
     let options = DeleteOptions { preconditions: Some(preconditions) };
     match encoding {

@@ -1,7 +1,7 @@
 //! Endpoints, complete.
 
 use endpointd_model as model;
-use endpointd_model::{ObjectRef, Subset, SubsetPort};
+use endpointd_model::{InvalidResourceVersion, ObjectRef, Subset, SubsetPort};
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::is_default;
@@ -64,10 +64,13 @@ pub struct EndpointPort {
     pub app_protocol: Option<String>,
 }
 
-impl From<Endpoints> for model::Endpoints {
-    fn from(endpoints: Endpoints) -> Self {
+impl TryFrom<Endpoints> for model::Endpoints {
+    type Error = InvalidResourceVersion;
+
+    fn try_from(endpoints: Endpoints) -> Result<Self, Self::Error> {
         let Endpoints { metadata, subsets } = endpoints;
-        Self { meta: metadata.into(), subsets: subsets.into_iter().map(Subset::from).collect() }
+        let subsets = subsets.into_iter().map(Subset::from).collect();
+        Ok(Self { meta: metadata.try_into()?, subsets })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading a list. Items are found first and read one by one, straight into the model: a bad item
 //! does not take the others with it, and the wire structs of a large list never exist all at once.
 
-use endpointd_model::SharedStr;
+use endpointd_model::{ResourceVersion, SharedStr};
 use prost::Message;
 use prost::bytes::Bytes;
 use serde::Deserialize;
@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 use crate::decode::{Decoded, check_kind, from_json, from_protobuf, read_json, unplaced};
 use crate::envelope::{Encoding, TypeMeta, Unknown};
 use crate::malformed::Malformed;
-use crate::meta::{some_text, text};
+use crate::meta::some_text;
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
     /// Of the whole list: where a watch continues.
-    pub resource_version: SharedStr,
+    pub resource_version: ResourceVersion,
     /// Asks for the next page; absent on the last.
     pub continue_token: Option<SharedStr>,
     pub items: Vec<T>,
@@ -74,22 +74,27 @@ fn json_list<T: Decoded>(body: &[u8]) -> Result<Page<T>, Malformed> {
         None => ListMeta::default(),
     };
     let items = items.unwrap_or_default();
-    Ok(page(metadata, items.into_iter().map(|item| from_json(item.get().as_bytes()))))
+    page(metadata, items.into_iter().map(|item| from_json(item.get().as_bytes())))
 }
 
 fn protobuf_list<T: Decoded>(body: &Bytes) -> Result<Page<T>, Malformed> {
     let Unknown { type_meta, raw, .. } = Unknown::open(body).map_err(unplaced::<T>)?;
     check_list::<T>(&type_meta)?;
     let list = RawList::decode(raw).map_err(|error| unplaced::<T>(error.to_string()))?;
-    Ok(page(list.metadata, list.items.iter().map(|item| from_protobuf(item))))
+    page(list.metadata, list.items.iter().map(|item| from_protobuf(item)))
 }
 
 fn check_list<T: Decoded>(found: &TypeMeta) -> Result<(), Malformed> {
     check_kind::<T>(found, found.kind.strip_suffix("List").unwrap_or_default())
 }
 
-fn page<T>(metadata: ListMeta, read: impl Iterator<Item = Result<T, Malformed>>) -> Page<T> {
+fn page<T: Decoded>(
+    metadata: ListMeta,
+    read: impl Iterator<Item = Result<T, Malformed>>,
+) -> Result<Page<T>, Malformed> {
     let ListMeta { resource_version, continue_ } = metadata;
+    let resource_version = ResourceVersion::parse(&resource_version)
+        .map_err(|error| unplaced::<T>(error.to_string()))?;
     let mut items = Vec::with_capacity(read.size_hint().0);
     let mut malformed = Vec::new();
     for item in read {
@@ -98,10 +103,5 @@ fn page<T>(metadata: ListMeta, read: impl Iterator<Item = Result<T, Malformed>>)
             Err(error) => malformed.push(error),
         }
     }
-    Page {
-        resource_version: text(resource_version),
-        continue_token: some_text(continue_),
-        items,
-        malformed,
-    }
+    Ok(Page { resource_version, continue_token: some_text(continue_), items, malformed })
 }

@@ -1,6 +1,8 @@
 //! Metadata and references.
 
-use endpointd_model::{Labels, Meta, ObjectRef, OwnerRef, SharedStr};
+use endpointd_model::{
+    InvalidResourceVersion, Labels, Meta, ObjectRef, OwnerRef, ResourceVersion, SharedStr,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::is_default;
@@ -150,8 +152,10 @@ pub(crate) fn pairs(labels: &Labels) -> Vec<Pair> {
         .collect()
 }
 
-impl From<ObjectMeta> for Meta {
-    fn from(meta: ObjectMeta) -> Self {
+impl TryFrom<ObjectMeta> for Meta {
+    type Error = InvalidResourceVersion;
+
+    fn try_from(meta: ObjectMeta) -> Result<Self, Self::Error> {
         let ObjectMeta {
             name,
             generate_name,
@@ -167,12 +171,12 @@ impl From<ObjectMeta> for Meta {
             owner_references,
             finalizers,
         } = meta;
-        Self {
+        Ok(Self {
             namespace: text(namespace),
             name: text(name),
             generate_name: some_text(generate_name),
             uid: uid.as_str().into(),
-            resource_version: text(resource_version),
+            resource_version: ResourceVersion::parse(&resource_version)?,
             generation: (generation != 0).then_some(generation),
             created: creation_timestamp.and_then(Time::when),
             deleted: deletion_timestamp.map(Time::timestamp),
@@ -181,7 +185,7 @@ impl From<ObjectMeta> for Meta {
             annotations: labels(annotations),
             owners: owner_references.into_iter().map(OwnerRef::from).collect(),
             finalizers: finalizers.into_iter().map(text).collect(),
-        }
+        })
     }
 }
 

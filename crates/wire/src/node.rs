@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use endpointd_model as model;
-use endpointd_model::names;
+use endpointd_model::{InvalidResourceVersion, ResourceVersion, names};
 use serde::Deserialize;
 
 use crate::meta::{BriefMeta, labels, text};
@@ -28,18 +28,20 @@ pub struct NodeStatus {
     pub conditions: Vec<Condition>,
 }
 
-impl From<Node> for model::Node {
-    fn from(node: Node) -> Self {
+impl TryFrom<Node> for model::Node {
+    type Error = InvalidResourceVersion;
+
+    fn try_from(node: Node) -> Result<Self, Self::Error> {
         let Node { metadata, status: NodeStatus { allocatable, conditions } } = node;
         let labels = labels(metadata.labels);
-        Self {
+        Ok(Self {
             name: text(metadata.name),
-            resource_version: text(metadata.resource_version),
+            resource_version: ResourceVersion::parse(&metadata.resource_version)?,
             zone: labels.get(names::ZONE).filter(|zone| !zone.is_empty()).cloned(),
             is_ready: readiness(&conditions).is_some_and(|readiness| readiness.is_ready),
             is_control_plane: labels.contains_key(names::CONTROL_PLANE_NODE)
                 || labels.contains_key(names::MASTER_NODE),
             cpu_nanos: allocatable.get("cpu").map_or(0, Quantity::nanos),
-        }
+        })
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use endpointd_model as model;
-use endpointd_model::{NamedPort, Phase, PodIp, PodIps, Readiness};
+use endpointd_model::{
+    InvalidResourceVersion, NamedPort, Phase, PodIp, PodIps, Readiness, ResourceVersion,
+};
 use serde::Deserialize;
 
 use crate::meta::{BriefMeta, labels, some_text, text};
@@ -92,16 +94,18 @@ pub struct Condition {
     pub last_transition_time: Option<Time>,
 }
 
-impl From<Pod> for model::Pod {
-    fn from(pod: Pod) -> Self {
+impl TryFrom<Pod> for model::Pod {
+    type Error = InvalidResourceVersion;
+
+    fn try_from(pod: Pod) -> Result<Self, Self::Error> {
         let Pod { metadata, spec, status } = pod;
         let PodSpec { containers, init_containers, node_name, hostname, subdomain } = spec;
         let PodStatus { phase, conditions, pod_ip, pod_ips } = status;
-        Self {
+        Ok(Self {
             namespace: text(metadata.namespace),
             name: text(metadata.name),
             uid: metadata.uid.as_str().into(),
-            resource_version: text(metadata.resource_version),
+            resource_version: ResourceVersion::parse(&metadata.resource_version)?,
             labels: labels(metadata.labels),
             node_name: some_text(node_name),
             hostname: some_text(hostname),
@@ -114,7 +118,7 @@ impl From<Pod> for model::Pod {
             readiness: readiness(&conditions),
             is_terminating: metadata.deletion_timestamp.is_some(),
             named_ports: named_ports(containers, init_containers),
-        }
+        })
     }
 }
 

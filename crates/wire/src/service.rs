@@ -1,7 +1,10 @@
 //! Services, as far as they decide what is published.
 
 use endpointd_model as model;
-use endpointd_model::{ClusterIp, Family, Protocol, TargetPort, TopologyMode, TrafficDistribution};
+use endpointd_model::{
+    ClusterIp, Family, InvalidResourceVersion, Protocol, ResourceVersion, TargetPort, TopologyMode,
+    TrafficDistribution,
+};
 use serde::Deserialize;
 
 use crate::int_or_string::IntOrString;
@@ -54,8 +57,10 @@ pub struct ServicePort {
     pub app_protocol: Option<String>,
 }
 
-impl From<Service> for model::Service {
-    fn from(service: Service) -> Self {
+impl TryFrom<Service> for model::Service {
+    type Error = InvalidResourceVersion;
+
+    fn try_from(service: Service) -> Result<Self, Self::Error> {
         let Service { metadata, spec } = service;
         let ServiceSpec {
             ports,
@@ -66,11 +71,11 @@ impl From<Service> for model::Service {
             ip_families,
             traffic_distribution,
         } = spec;
-        Self {
+        Ok(Self {
             namespace: text(metadata.namespace),
             name: text(metadata.name),
             uid: metadata.uid.as_str().into(),
-            resource_version: text(metadata.resource_version),
+            resource_version: ResourceVersion::parse(&metadata.resource_version)?,
             labels: labels(metadata.labels),
             created: metadata.creation_timestamp.and_then(Time::when),
             is_deleting: metadata.deletion_timestamp.is_some(),
@@ -84,7 +89,7 @@ impl From<Service> for model::Service {
             traffic_distribution: traffic_distribution
                 .as_deref()
                 .and_then(TrafficDistribution::parse),
-        }
+        })
     }
 }
 

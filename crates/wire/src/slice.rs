@@ -2,7 +2,7 @@
 //! behind one is an `Option` here.
 
 use endpointd_model as model;
-use endpointd_model::{AddressType, Conditions, Hints, ObjectRef};
+use endpointd_model::{AddressType, Conditions, Hints, InvalidResourceVersion, ObjectRef};
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::is_default;
@@ -99,15 +99,17 @@ pub struct EndpointPort {
     pub app_protocol: Option<String>,
 }
 
-impl From<EndpointSlice> for model::EndpointSlice {
-    fn from(slice: EndpointSlice) -> Self {
+impl TryFrom<EndpointSlice> for model::EndpointSlice {
+    type Error = InvalidResourceVersion;
+
+    fn try_from(slice: EndpointSlice) -> Result<Self, Self::Error> {
         let EndpointSlice { metadata, address_type, endpoints, ports } = slice;
-        Self {
-            meta: metadata.into(),
+        Ok(Self {
+            meta: metadata.try_into()?,
             address_type: AddressType::from(address_type.as_str()),
             endpoints: endpoints.into_iter().map(model::Endpoint::from).collect(),
             ports: ports.into_iter().map(model::EndpointPort::from).collect(),
-        }
+        })
     }
 }
 

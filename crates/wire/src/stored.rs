@@ -43,7 +43,7 @@ fn new_meta(answer: &Bytes, sent: &Bytes) -> Option<Meta> {
     if answer.type_meta != sent.type_meta || content != sent_content {
         return None;
     }
-    ObjectMeta::decode(meta).ok().map(Meta::from)
+    Meta::try_from(ObjectMeta::decode(meta).ok()?).ok()
 }
 
 /// Metadata, which is the first field of every object, and what comes after it.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use endpointd_model::{Key, SharedStr};
+use endpointd_model::{InvalidResourceVersion, Key, ResourceVersion};
 use prost::Message;
 use prost::bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ pub enum WatchEvent<T> {
 /// Everything up to this version has been said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bookmark {
-    pub resource_version: SharedStr,
+    pub resource_version: ResourceVersion,
     /// The objects that were there when the watch began have all been told.
     pub ends_initial_events: bool,
 }
@@ -148,7 +148,8 @@ pub fn decode_watch_event<T: Decoded>(
         "DELETED" => WatchEvent::Deleted(read_object(encoding, &object)?),
         "BOOKMARK" => {
             let marked = read_marked(encoding, &object).map_err(unplaced::<T>)?;
-            WatchEvent::Bookmark(marked.metadata.into())
+            let bookmark = Bookmark::try_from(marked.metadata);
+            WatchEvent::Bookmark(bookmark.map_err(|error| unplaced::<T>(error.to_string()))?)
         }
         "ERROR" => WatchEvent::Error(decode_status(encoding, &object)?),
         other => return Err(unplaced::<T>(format!("unknown type of watch event: `{other}`"))),
@@ -157,7 +158,7 @@ pub fn decode_watch_event<T: Decoded>(
 
 /// Which object a frame is about, and the version it has now, without reading the object. Only
 /// protobuf makes that cheap; of anything else, and of a deletion, nothing is said.
-pub fn peek_key_and_version(encoding: Encoding, frame: &Bytes) -> Option<(Key, SharedStr)> {
+pub fn peek_key_and_version(encoding: Encoding, frame: &Bytes) -> Option<(Key, ResourceVersion)> {
     if encoding == Encoding::Json {
         return None;
     }
@@ -167,7 +168,8 @@ pub fn peek_key_and_version(encoding: Encoding, frame: &Bytes) -> Option<(Key, S
     }
     let Marked { metadata } = read_marked(encoding, &object.raw).ok()?;
     let MarkedMeta { name, namespace, resource_version, annotations: _ } = metadata;
-    Some((Key::new(text(namespace), text(name)), text(resource_version)))
+    let version = ResourceVersion::parse(&resource_version).ok()?;
+    Some((Key::new(text(namespace), text(name)), version))
 }
 
 fn read_object<T: Decoded>(encoding: Encoding, object: &Bytes) -> Result<T, Malformed> {
@@ -206,14 +208,16 @@ fn read_marked(encoding: Encoding, object: &Bytes) -> Result<Marked, String> {
     }
 }
 
-impl From<MarkedMeta> for Bookmark {
-    fn from(meta: MarkedMeta) -> Self {
+impl TryFrom<MarkedMeta> for Bookmark {
+    type Error = InvalidResourceVersion;
+
+    fn try_from(meta: MarkedMeta) -> Result<Self, Self::Error> {
         let MarkedMeta { resource_version, annotations, .. } = meta;
-        Self {
-            resource_version: text(resource_version),
+        Ok(Self {
+            resource_version: ResourceVersion::parse(&resource_version)?,
             ends_initial_events: annotations
                 .iter()
                 .any(|Pair { key, value }| key == INITIAL_EVENTS_END && value == "true"),
-        }
+        })
     }
 }

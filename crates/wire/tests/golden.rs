@@ -51,7 +51,7 @@ fn check_ours(name: &str, body: &[u8]) {
 #[test]
 fn a_pod_full_of_other_things_is_read() {
     let pod: Pod = object("pod");
-    assert_eq!((&*pod.namespace, &*pod.name, &*pod.resource_version), ("shop", "web-a", "100"));
+    assert_eq!((&*pod.namespace, &*pod.name, pod.resource_version), ("shop", "web-a", 100.into()));
     assert_eq!(pod.uid.to_string(), "5e2cb0a7-91d0-4a5b-8f1e-0123456789ab");
     assert_eq!(pod.labels, [("app", "web"), ("empty", ""), ("zz", "last")].into_iter().collect());
     assert_eq!(pod.node_name.as_deref(), Some("node-a"));
@@ -106,7 +106,7 @@ fn a_node_is_read() {
         cpu_nanos: 3_920_000_000,
     };
     assert_eq!(node, want);
-    assert!(!node.resource_version.is_empty());
+    assert!(!node.resource_version.is_none());
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_delete_is_written() {
         resource: PublishedResource::Slices,
         key: Key::new("shop", "web-x7k2p"),
         uid: "9d3c1d3e-57b8-4a59-9a43-9e55a2f6e7f1".into(),
-        resource_version: "4711".into(),
+        resource_version: 4711.into(),
     };
     check_ours("deleteoptions", &encode_delete(Encoding::Protobuf, &target));
     let json = concat!(
@@ -195,7 +195,7 @@ fn a_delete_is_written() {
 #[test]
 fn lists_are_read() {
     let pods: Page<Pod> = list("podlist");
-    assert_eq!((&*pods.resource_version, pods.continue_token.as_deref()), ("200", Some("next")));
+    assert_eq!((pods.resource_version, pods.continue_token.as_deref()), (200.into(), Some("next")));
     assert_eq!(pods.items[0], object("pod"));
     assert_eq!((pods.items[1].phase, pods.items[1].is_terminating), (Phase::Failed, true));
     assert_eq!((pods.items.len(), pods.malformed.len()), (2, 0));
@@ -261,7 +261,7 @@ fn a_version_can_be_read_without_its_object() {
         assert_eq!(peek_key_and_version(Encoding::Json, &frame), None);
     }
     let pod = Key::new("shop", "web-a");
-    let (added, modified) = (Some((pod.clone(), "100".into())), Some((pod.clone(), "102".into())));
+    let (added, modified) = (Some((pod.clone(), 100.into())), Some((pod.clone(), 102.into())));
     assert_eq!(versions, [added, None, modified, None, None, None], "no deletion, no bookmark");
 }
 

@@ -70,7 +70,7 @@ fn object_ref() -> impl Strategy<Value = ObjectRef> {
 }
 
 fn meta() -> impl Strategy<Value = Meta> {
-    let names = (text(), text(), some_text(), uid(), text());
+    let names = (text(), text(), some_text(), uid(), any::<u64>());
     let generation = maybe(any::<i64>().prop_filter("absent", |&generation| generation != 0));
     let times = (maybe(time()), maybe(time()), maybe(any::<i64>()));
     let sets = (labels(), labels(), vec(owner(), 0..3), vec(text(), 0..3));
@@ -83,7 +83,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             name,
             generate_name,
             uid,
-            resource_version,
+            resource_version: resource_version.into(),
             generation,
             created,
             deleted,

@@ -19,7 +19,7 @@ pub fn service(of: &Layout, number: usize, version: u64) -> Service {
         namespace: of.namespace_of(number).into(),
         name: name.as_str().into(),
         uid: uid(1, number),
-        resource_version: version.to_string().into(),
+        resource_version: version.into(),
         labels: [("app.kubernetes.io/name", &*name), ("tier", "frontend")].into_iter().collect(),
         selector: [("app.kubernetes.io/name", &*name)].into_iter().collect(),
         cluster_ip: ClusterIp::Ip(Family::V4),
@@ -32,7 +32,7 @@ pub fn service(of: &Layout, number: usize, version: u64) -> Service {
 pub fn node(number: usize, version: u64) -> Node {
     Node {
         name: layout::node(number).into(),
-        resource_version: version.to_string().into(),
+        resource_version: version.into(),
         zone: Some(layout::zone(number).into()),
         is_ready: true,
         ..Node::default()
@@ -48,7 +48,7 @@ pub fn pod(of: &Layout, number: PodNumber, version: u64, is_ready: bool) -> Pod 
         namespace: of.namespace_of(service).into(),
         name: layout::pod(service, number).into(),
         uid: uid(2, number),
-        resource_version: version.to_string().into(),
+        resource_version: version.into(),
         labels: labels(&layout::service(service)),
         node_name: Some(layout::node(number % of.n_nodes).into()),
         ips: PodIps { primary: Some(ip.clone()), all: [ip].into() },

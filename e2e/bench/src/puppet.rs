@@ -132,7 +132,7 @@ impl Puppet {
         while let Some((_, body)) = self.past.next_if(|(of, _)| *of == resource) {
             let object = as_read(resource, &body);
             // No list is older than what is in it.
-            let version = object.meta().resource_version.parse().unwrap_or_default();
+            let version = object.meta().resource_version.number();
             self.version = self.version.max(version);
             self.see(match object {
                 Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Applied(slice)),
@@ -205,7 +205,7 @@ impl Puppet {
             Object::Slice(slice) => &mut slice.meta,
             Object::Endpoints(endpoints) => &mut endpoints.meta,
         };
-        meta.resource_version = self.version.to_string().into();
+        meta.resource_version = self.version.into();
         if meta.uid.is_empty() {
             meta.uid = uid(3, self.n_writes);
         }

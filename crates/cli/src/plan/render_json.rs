@@ -77,7 +77,7 @@ struct WriteFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    resource_version: Option<&'a str>,
+    resource_version: Option<String>,
 }
 
 impl Serialize for WriteJson<'_> {
@@ -96,7 +96,7 @@ impl Serialize for WriteJson<'_> {
             name: &key.name,
             object: write.object().map(to_json_value),
             uid: preconditions.map(|(uid, _)| uid.to_string()),
-            resource_version: preconditions.map(|(_, version)| version.as_ref()),
+            resource_version: preconditions.map(|(_, version)| version.to_string()),
         };
         fields.serialize(serializer)
     }

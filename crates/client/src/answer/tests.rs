@@ -11,7 +11,7 @@ fn slice() -> EndpointSlice {
         namespace: "shop".into(),
         name: "web-1".into(),
         uid: Uid::from("u"),
-        resource_version: "7".into(),
+        resource_version: 7.into(),
         ..Default::default()
     };
     EndpointSlice {

@@ -38,7 +38,7 @@ impl Watcher {
                 Ok(page) => page,
                 Err(malformed) => return Ok(unreadable(&ask, &malformed.to_string())),
             };
-            if page.resource_version.is_empty() {
+            if page.resource_version.is_none() {
                 return Ok(unreadable(&ask, "a list without resourceVersion"));
             }
             if token.is_none() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use endpointd_model::{Failure, FailureKind, ObjectEvent, ResourceVersion};
+use endpointd_model::{Failure, FailureKind, ObjectEvent};
 use endpointd_wire::{
     Bookmark, Bytes, Encoding, Frames, WatchEvent, decode_watch_event, peek_key_and_version,
 };
@@ -40,7 +40,7 @@ enum StreamEnd {
 impl Watcher {
     pub(super) async fn follow<T: Watched>(
         &mut self,
-        start: Start<'_>,
+        start: Start,
     ) -> Result<WatchEnd, ReceiverGone> {
         let ask = ApiRequest::of_watch(T::WATCHED, start, fastrand::u64(WATCH_SECS));
         let ask = self.client.accepting(ask);
@@ -135,7 +135,7 @@ impl Watcher {
         let known = &self.client.known;
         // Often an echo is a little faster than its answer.
         known.settled(resource, &key).await;
-        let is_known = known.take(resource, ResourceVersion::of(&resource_version));
+        let is_known = known.take(resource, resource_version);
         is_known.then_some(Bookmark { resource_version, ends_initial_events: false })
     }
 }

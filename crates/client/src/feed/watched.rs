@@ -1,8 +1,8 @@
 //! What differs between the five kinds.
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Node, ObjectEvent, Pod, PublishedResource, ResourceEvent, Service,
-    SharedStr, WatchedResource,
+    EndpointSlice, Endpoints, Node, ObjectEvent, Pod, PublishedResource, ResourceEvent,
+    ResourceVersion, Service, WatchedResource,
 };
 use endpointd_wire::Decoded;
 
@@ -14,7 +14,7 @@ pub(super) trait Watched: Decoded + Send + Sync + 'static {
     fn change(sight: ObjectEvent<Self>) -> ResourceEvent;
 
     /// Where a watch can go on after this object.
-    fn version(&self) -> &SharedStr;
+    fn version(&self) -> ResourceVersion;
 }
 
 impl Watched for Service {
@@ -24,8 +24,8 @@ impl Watched for Service {
         ResourceEvent::Service(sight)
     }
 
-    fn version(&self) -> &SharedStr {
-        &self.resource_version
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
     }
 }
 
@@ -36,8 +36,8 @@ impl Watched for Pod {
         ResourceEvent::Pod(sight)
     }
 
-    fn version(&self) -> &SharedStr {
-        &self.resource_version
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
     }
 }
 
@@ -48,8 +48,8 @@ impl Watched for Node {
         ResourceEvent::Node(sight)
     }
 
-    fn version(&self) -> &SharedStr {
-        &self.resource_version
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
     }
 }
 
@@ -61,8 +61,8 @@ impl Watched for Endpoints {
         ResourceEvent::Endpoints(sight)
     }
 
-    fn version(&self) -> &SharedStr {
-        &self.meta.resource_version
+    fn version(&self) -> ResourceVersion {
+        self.meta.resource_version
     }
 }
 
@@ -74,7 +74,7 @@ impl Watched for EndpointSlice {
         ResourceEvent::Slice(sight)
     }
 
-    fn version(&self) -> &SharedStr {
-        &self.meta.resource_version
+    fn version(&self) -> ResourceVersion {
+        self.meta.resource_version
     }
 }

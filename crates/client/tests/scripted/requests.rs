@@ -14,7 +14,7 @@ fn endpoints() -> Object {
         namespace: "shop".into(),
         name: "web".into(),
         uid: Uid::from("u"),
-        resource_version: "7".into(),
+        resource_version: 7.into(),
         ..Default::default()
     };
     Object::Endpoints(Endpoints { meta, subsets: Vec::new() })
@@ -98,7 +98,7 @@ async fn a_write_that_takes_too_long_may_have_happened() {
         resource: PublishedResource::Endpoints,
         key: Key::new("shop", "web"),
         uid: Uid::from("u"),
-        resource_version: "7".into(),
+        resource_version: 7.into(),
     };
     let send = tokio::spawn(async move { client.send(&Write::Delete(target)).await });
     while server.requests().is_empty() {

@@ -82,7 +82,7 @@ impl Nodes {
 
 impl Cache {
     pub fn put_node(&mut self, node: Node, picture: Picture, marks: &mut Marks) {
-        let version = ResourceVersion::of(&node.resource_version);
+        let version = node.resource_version;
         let name = self.texts.share(&node.name);
         let id = self.nodes.id(&name);
         let record = &mut self.nodes.records[id as usize];
@@ -95,7 +95,7 @@ impl Cache {
             }
         }
         let zone = node.zone.as_ref().map(|zone| self.texts.share(zone));
-        let node = Node { name, zone, resource_version: SharedStr::default(), ..node };
+        let node = Node { name, zone, resource_version: ResourceVersion::NONE, ..node };
         record.is_gone = false;
         let new = Known { object: node, version, picture };
         let old = record.known.replace(new).map(|known| known.object);

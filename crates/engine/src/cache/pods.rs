@@ -151,7 +151,7 @@ impl PodRecord {
             namespace: namespace.clone(),
             name: self.name.clone(),
             uid: rare.and_then(|rare| rare.uid.clone()).unwrap_or_else(|| self.uuid.into()),
-            resource_version: SharedStr::default(),
+            resource_version: ResourceVersion::NONE,
             labels: labels.clone(),
             node_name: node_name.cloned(),
             hostname: rare.and_then(|rare| rare.hostname.clone()),
@@ -243,7 +243,7 @@ mod tests {
         let around = Surroundings {
             namespace: 0,
             name: pod.name.clone(),
-            version: ResourceVersion::OLDEST,
+            version: ResourceVersion::NONE,
             seat,
             node: None,
             named_ports: Arc::new(pod.named_ports.clone()),

@@ -179,7 +179,7 @@ impl Cache {
         picture: Picture,
         marks: &mut Marks,
     ) -> bool {
-        let version = ResourceVersion::of(&slice.meta.resource_version);
+        let version = slice.meta.resource_version;
         let id = self.namespace_id(&slice.meta.namespace);
         let Namespace { name: namespace, published, .. } = &mut self.namespaces[id as usize];
         let mut picture = picture;
@@ -218,7 +218,7 @@ impl Cache {
         picture: Picture,
         marks: &mut Marks,
     ) -> bool {
-        let version = ResourceVersion::of(&endpoints.meta.resource_version);
+        let version = endpoints.meta.resource_version;
         let id = self.namespace_id(&endpoints.meta.namespace);
         let name = self.texts.share(&endpoints.meta.name);
         let namespace = &mut self.namespaces[id as usize];
@@ -270,7 +270,7 @@ impl Cache {
         self.tombstones.remove(&(resource, meta.uid.clone()));
         let key = meta.key();
         let is_newer = |known: &PublishedObject| {
-            known.uid != meta.uid && known.version > ResourceVersion::of(&meta.resource_version)
+            known.uid != meta.uid && known.version > meta.resource_version
         };
         match self.object(resource, &key) {
             Some(known) if !is_newer(&known) => self.remove_object(resource, &key, marks),

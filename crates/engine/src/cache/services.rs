@@ -11,7 +11,7 @@ use crate::queue::Priority;
 impl Cache {
     /// Says whether the Service is another one than before under the same name.
     pub fn put_service(&mut self, service: Service, picture: Picture, marks: &mut Marks) -> bool {
-        let version = ResourceVersion::of(&service.resource_version);
+        let version = service.resource_version;
         let id = self.namespace_id(&service.namespace);
         let name = self.texts.share(&service.name);
         let namespace = &mut self.namespaces[id as usize];
@@ -44,7 +44,7 @@ impl Cache {
         Service {
             namespace: self.texts.share(&service.namespace),
             name: name.clone(),
-            resource_version: SharedStr::default(),
+            resource_version: ResourceVersion::NONE,
             labels: self.share_labels(&service.labels),
             selector: self.share_labels(&service.selector),
             ..service

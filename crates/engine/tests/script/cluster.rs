@@ -415,9 +415,9 @@ impl Cluster {
         true
     }
 
-    fn bump(&mut self) -> SharedStr {
+    fn bump(&mut self) -> ResourceVersion {
         self.version += 1;
-        self.version.to_string().into()
+        self.version.into()
     }
 }
 

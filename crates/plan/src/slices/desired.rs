@@ -43,7 +43,7 @@ impl<'a> PodsByName<'a> {
         for &&PodOnNode { pod, node } in &sorted {
             match pods::ineligible(pod) {
                 Some(reason) => {
-                    drop(excluded_pods.insert(ExcludedPod { pod: pod.name.clone(), reason }))
+                    excluded_pods.insert(ExcludedPod { pod: pod.name.clone(), reason });
                 }
                 None => eligible.push(Eligible { pod, node, port_set: resolver.resolve(pod) }),
             }

@@ -69,9 +69,9 @@ fn writes_are_guarded(plan: &Plan) {
     for write in &plan.writes {
         match write {
             Write::Create(object) => assert!(object.meta().uid.is_empty()),
-            Write::Update(object) => assert!(!object.meta().resource_version.is_empty(), "{plan}"),
+            Write::Update(object) => assert!(!object.meta().resource_version.is_none(), "{plan}"),
             Write::Delete(target) => {
-                assert!(!target.uid.is_empty() && !target.resource_version.is_empty(), "{plan}");
+                assert!(!target.uid.is_empty() && !target.resource_version.is_none(), "{plan}");
             }
         }
     }

@@ -91,7 +91,7 @@ fn observed(full: &EndpointSlice, n: usize, filling: &[usize]) -> (Key, Endpoint
     let mut slice = full.clone();
     slice.meta.name = format!("web-{n}").into();
     slice.meta.uid = Uid::from(format!("slice-{n}").as_str());
-    slice.meta.resource_version = "1".into();
+    slice.meta.resource_version = 1.into();
     slice.endpoints = filling.iter().map(|pod| full.endpoints[*pod].clone()).collect();
     (slice.meta.key(), slice)
 }

@@ -186,7 +186,7 @@ impl Dice<'_> {
     fn node(&mut self, n: usize) -> (endpointd_model::SharedStr, Node) {
         let node = Node {
             name: format!("n{n}").into(),
-            resource_version: "1".into(),
+            resource_version: 1.into(),
             zone: self.one_of(&[Some("za".into()), Some("zb".into()), Some("zc".into()), None]),
             is_ready: !self.once_in(8),
             is_control_plane: self.once_in(12),
@@ -241,7 +241,7 @@ impl Dice<'_> {
         meta.namespace = "ns".into();
         meta.name = "web".into();
         meta.uid = Uid::from(self.one_of(&["endpoints-1", "endpoints-1", "endpoints-2"]));
-        meta.resource_version = "1".into();
+        meta.resource_version = 1.into();
         meta.labels = self.labels();
         meta.deleted = self.once_in(12).then_some(Timestamp::UNIX_EPOCH);
         if self.once_in(12) {

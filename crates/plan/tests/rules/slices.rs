@@ -369,10 +369,10 @@ fn writes_name_the_state_they_were_decided_on() {
     let mut scene = web(3).max(1).settle().then("gone pod web-1; pod web-2 10.0.0.2 unready on=n1");
     for write in scene.apply().writes {
         match write {
-            Write::Create(object) => assert!(object.meta().resource_version.is_empty()),
-            Write::Update(object) => assert!(!object.meta().resource_version.is_empty()),
+            Write::Create(object) => assert!(object.meta().resource_version.is_none()),
+            Write::Update(object) => assert!(!object.meta().resource_version.is_none()),
             Write::Delete(target) => {
-                assert!(!target.uid.is_empty() && !target.resource_version.is_empty());
+                assert!(!target.uid.is_empty() && !target.resource_version.is_none());
             }
         }
     }

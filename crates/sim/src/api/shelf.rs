@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, Node, ObjectEvent, Pod, ResourceEvent, Service, SharedStr,
+    EndpointSlice, Endpoints, Key, Node, ObjectEvent, Pod, ResourceEvent, ResourceVersion, Service,
     WatchSignal,
 };
 
@@ -14,7 +14,7 @@ use crate::clock::Time;
 pub trait Thing: Clone {
     /// A node has an empty namespace.
     fn key(&self) -> Key;
-    fn set_version(&mut self, version: SharedStr);
+    fn set_version(&mut self, version: ResourceVersion);
     fn change(sight: ObjectEvent<Self>) -> ResourceEvent;
 }
 
@@ -68,7 +68,7 @@ impl<T: Thing> Shelf<T> {
     }
 
     pub fn put(&mut self, mut object: T, revision: u64, at: Time) -> Arc<T> {
-        object.set_version(revision.to_string().into());
+        object.set_version(revision.into());
         let key = object.key();
         let object = Arc::new(object);
         self.live.insert(key.clone(), object.clone());
@@ -87,7 +87,7 @@ impl<T: Thing> Shelf<T> {
     pub fn garble(&mut self, key: &Key, revision: u64, at: Time) {
         let Some(object) = self.live.get(key) else { return };
         let mut object = T::clone(object);
-        object.set_version(revision.to_string().into());
+        object.set_version(revision.into());
         let object = Arc::new(object);
         self.live.insert(key.clone(), object.clone());
         self.record(Entry {
@@ -103,7 +103,7 @@ impl<T: Thing> Shelf<T> {
     pub fn remove(&mut self, key: &Key, revision: u64, at: Time) -> bool {
         let Some(object) = self.live.remove(key) else { return false };
         let mut object = T::clone(&object);
-        object.set_version(revision.to_string().into());
+        object.set_version(revision.into());
         self.record(Entry {
             revision,
             at,
@@ -191,7 +191,7 @@ impl Thing for Service {
         Service::key(self)
     }
 
-    fn set_version(&mut self, version: SharedStr) {
+    fn set_version(&mut self, version: ResourceVersion) {
         self.resource_version = version;
     }
 
@@ -205,7 +205,7 @@ impl Thing for Pod {
         Pod::key(self)
     }
 
-    fn set_version(&mut self, version: SharedStr) {
+    fn set_version(&mut self, version: ResourceVersion) {
         self.resource_version = version;
     }
 
@@ -219,7 +219,7 @@ impl Thing for Node {
         Key::new("", self.name.clone())
     }
 
-    fn set_version(&mut self, version: SharedStr) {
+    fn set_version(&mut self, version: ResourceVersion) {
         self.resource_version = version;
     }
 
@@ -233,7 +233,7 @@ impl Thing for Endpoints {
         self.meta.key()
     }
 
-    fn set_version(&mut self, version: SharedStr) {
+    fn set_version(&mut self, version: ResourceVersion) {
         self.meta.resource_version = version;
     }
 
@@ -247,7 +247,7 @@ impl Thing for EndpointSlice {
         self.meta.key()
     }
 
-    fn set_version(&mut self, version: SharedStr) {
+    fn set_version(&mut self, version: ResourceVersion) {
         self.meta.resource_version = version;
     }
 

@@ -1,8 +1,8 @@
 //! Create, update, delete, as kube-apiserver does them.
 
 use endpointd_model::{
-    DeleteTarget, EndpointSlice, Endpoints, Key, Meta, Object, PublishedResource, SharedStr, Uid,
-    Write,
+    DeleteTarget, EndpointSlice, Endpoints, Key, Meta, Object, PublishedResource, ResourceVersion,
+    Uid, Write,
 };
 
 use super::validation::invalid;
@@ -54,7 +54,7 @@ impl Api {
             let prefix = meta.generate_name.clone().unwrap_or_default();
             meta.name = format!("{prefix}{suffix:05}").into();
         }
-        if !object.meta().resource_version.is_empty() {
+        if !object.meta().resource_version.is_none() {
             return Answer::Invalid("resourceVersion should not be set on a create".into());
         }
         if let Some(reason) = invalid(&object) {
@@ -79,9 +79,10 @@ impl Api {
             return if is_endpoints { Answer::Broken } else { Answer::NotFound };
         };
         let Meta { resource_version, uid, .. } = object.meta();
-        let is_other = |given: &SharedStr, known: &SharedStr| !given.is_empty() && given != known;
+        let is_other =
+            |given: ResourceVersion, known: ResourceVersion| !given.is_none() && given != known;
         let is_other_uid = |given: &Uid, known: &Uid| !given.is_empty() && given != known;
-        if is_other(resource_version, &known.meta().resource_version)
+        if is_other(*resource_version, known.meta().resource_version)
             || is_other_uid(uid, &known.meta().uid)
         {
             return Answer::Conflict;
@@ -117,7 +118,7 @@ impl Api {
         let Some(known) = self.object(*resource, key) else { return Answer::NotFound };
         let meta = known.meta();
         if (!uid.is_empty() && *uid != meta.uid)
-            || (!resource_version.is_empty() && *resource_version != meta.resource_version)
+            || (!resource_version.is_none() && *resource_version != meta.resource_version)
         {
             return Answer::Conflict;
         }

@@ -298,7 +298,7 @@ impl World {
             Input::Watch(..) | Input::LeadershipAcquired | Input::LeadershipLost => None,
         };
         if let Some(object) = object {
-            one.told.extend(object.meta().resource_version.parse::<u64>());
+            one.told.insert(object.meta().resource_version.number());
         }
         if let Input::WriteResult(id, WriteResult::Deleted) = &input {
             let is_this = |(of, _): &(RequestId, Uid)| of == id;

@@ -77,13 +77,13 @@ impl World {
     pub(super) fn note_told(&mut self, process: usize, news: &WatchSignal) {
         if let WatchSignal::Event(change) = news {
             let version = match change.as_ref() {
-                ResourceEvent::Endpoints(sight) => &sight.object().meta.resource_version,
-                ResourceEvent::Slice(sight) => &sight.object().meta.resource_version,
+                ResourceEvent::Endpoints(sight) => sight.object().meta.resource_version,
+                ResourceEvent::Slice(sight) => sight.object().meta.resource_version,
                 ResourceEvent::Service(_) | ResourceEvent::Pod(_) | ResourceEvent::Node(_) => {
                     return;
                 }
             };
-            self.processes[process].told.extend(version.parse::<u64>());
+            self.processes[process].told.insert(version.number());
         }
     }
 

@@ -157,7 +157,7 @@ fn meta(to: &mut Backwards, meta: &Meta) {
         }
     }
     to.optional_number(7, generation.filter(|generation| *generation != 0));
-    to.some_text(6, resource_version);
+    to.some_text(6, &resource_version.to_string());
     some_uid(to, 5, uid);
     to.some_text(3, namespace);
     to.some_text(2, generate_name.as_deref().unwrap_or_default());

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail};
 use endpointd_client::{Client, ConnectOptions};
 use endpointd_control_plane::{Audit, Cluster};
 use endpointd_model::{
-    Meta, Object, ObjectEvent, ResourceEvent, Uid, WatchSignal, WatchedResource, Write, WriteResult,
+    Meta, Object, ObjectEvent, ResourceEvent, ResourceVersion, Uid, WatchSignal, WatchedResource,
+    Write, WriteResult,
 };
 use tokio::sync::mpsc;
 
@@ -126,7 +127,7 @@ async fn read_writes(cluster: &Cluster) -> Result<Vec<Write>> {
 
 fn as_new(meta: &mut Meta) {
     meta.uid = Uid::default();
-    meta.resource_version = "".into();
+    meta.resource_version = ResourceVersion::NONE;
     meta.generation = None;
     meta.created = None;
 }

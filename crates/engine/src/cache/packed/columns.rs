@@ -12,7 +12,7 @@ pub enum Column {
     Value,
     Name,
     Namespace,
-    WatchedResource,
+    Kind,
     ApiVersion,
     ResourceVersion,
     FieldPath,

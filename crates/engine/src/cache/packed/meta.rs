@@ -10,10 +10,8 @@ use super::writer::{Writer, uuid_bit};
 impl<'a> Writer<'a> {
     /// Says where what comes after it begins.
     pub fn stamp(&mut self, meta: &'a Meta) -> u32 {
-        self.text(Column::Other, &meta.resource_version);
+        self.number(meta.resource_version.number());
         self.optional(meta.generation, Self::signed);
-        // Or the rest would depend on it.
-        self.forget(Column::Other);
         self.n_bytes() as u32
     }
 
@@ -47,7 +45,7 @@ impl<'a> Writer<'a> {
     fn owner(&mut self, owner: &'a OwnerRef) {
         let OwnerRef { api_version, kind, name, uid, controller, block_owner_deletion } = owner;
         self.text(Column::ApiVersion, api_version);
-        self.text(Column::WatchedResource, kind);
+        self.text(Column::Kind, kind);
         self.text(Column::Name, name);
         self.byte(uuid_bit(uid));
         self.uid(uid);
@@ -58,9 +56,8 @@ impl<'a> Writer<'a> {
 
 impl Reader<'_> {
     pub fn meta(&mut self, identity: &Identity<'_>) -> Meta {
-        let resource_version = self.text(Column::Other);
+        let resource_version = self.number().into();
         let generation = self.optional(Self::signed);
-        self.forget(Column::Other);
         Meta {
             namespace: identity.namespace.clone(),
             name: identity.name.clone(),
@@ -81,7 +78,7 @@ impl Reader<'_> {
     fn owner(&mut self) -> OwnerRef {
         OwnerRef {
             api_version: self.text(Column::ApiVersion),
-            kind: self.text(Column::WatchedResource),
+            kind: self.text(Column::Kind),
             name: self.text(Column::Name),
             uid: {
                 let bits = self.byte();

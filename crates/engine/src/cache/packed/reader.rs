@@ -29,10 +29,6 @@ impl<'a> Reader<'a> {
         Self { bytes, texts, previous, previous_frame: ObjectRef::default(), spelled }
     }
 
-    pub fn forget(&mut self, column: Column) {
-        self.previous[column as usize] = SharedStr::default();
-    }
-
     fn take(&mut self, n_bytes: usize) -> &'a [u8] {
         let (taken, rest) = self.bytes.split_at(n_bytes);
         self.bytes = rest;
@@ -155,7 +151,7 @@ impl<'a> Reader<'a> {
         }
         if bits & row::SAME_FRAME == 0 {
             self.previous_frame = ObjectRef {
-                kind: self.text(Column::WatchedResource),
+                kind: self.text(Column::Kind),
                 namespace: self.text(Column::Namespace),
                 api_version: self.text(Column::ApiVersion),
                 resource_version: self.text(Column::ResourceVersion),

@@ -37,11 +37,6 @@ impl<'a> Writer<'a> {
         self.bytes.len()
     }
 
-    /// The next text of the column stands for itself.
-    pub fn forget(&mut self, column: Column) {
-        self.previous[column as usize] = "";
-    }
-
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
@@ -164,7 +159,7 @@ impl<'a> Writer<'a> {
         if self.previous_frame.replace(frame) != Some(frame) {
             let ObjectRef { kind, namespace, api_version, resource_version, field_path, .. } =
                 target;
-            self.text(Column::WatchedResource, kind);
+            self.text(Column::Kind, kind);
             self.text(Column::Namespace, namespace);
             self.text(Column::ApiVersion, api_version);
             self.text(Column::ResourceVersion, resource_version);
