@@ -11,16 +11,31 @@ use serde_json::Value;
 /// What each crate may use, of ours and of others. A new arrow is a decision: say why in
 /// `docs/decisions/`, then add it here.
 const LANES: &[(&str, &[&str])] = &[
-    ("endpointd-model", &["jiff"]),
+    ("endpointd-model", &["jiff", "thiserror"]),
+    ("endpointd-rng", &[]),
     ("endpointd-mutants", &[]),
     ("endpointd-plan", &["endpointd-model", "endpointd-mutants"]),
     (
         "endpointd-engine",
-        &["endpointd-model", "endpointd-mutants", "endpointd-plan", "hashbrown", "slab"],
+        &[
+            "endpointd-model",
+            "endpointd-mutants",
+            "endpointd-plan",
+            "endpointd-rng",
+            "hashbrown",
+            "slab",
+        ],
     ),
     (
         "endpointd-sim",
-        &["endpointd-engine", "endpointd-model", "endpointd-mutants", "clap", "indicatif"],
+        &[
+            "endpointd-engine",
+            "endpointd-model",
+            "endpointd-mutants",
+            "endpointd-rng",
+            "clap",
+            "indicatif",
+        ],
     ),
     (
         "endpointd-wire",

@@ -127,7 +127,7 @@ impl Engine {
         let end = findings.end();
         let paused_until = self.paused_until;
         let is_leading = self.is_leading;
-        let mut dice = self.dice.clone();
+        let mut jitter = self.jitter.clone();
         let Some(lane) = self.lane_mut(owner.0) else { return };
         let again = lane.queue.land(&owner.1);
         if !is_leading {
@@ -152,7 +152,7 @@ impl Engine {
                 lane.n_retries += 1;
                 let is_dropped = is_on(Mutant::GiveUpKey) && trouble.n_failures >= 5;
                 (!is_dropped).then(|| {
-                    now + backoff::after_failure(failure.kind, trouble.n_failures, &mut dice)
+                    now + backoff::after_failure(failure.kind, trouble.n_failures, &mut jitter)
                 })
             }
             SyncResult::Throttled => Some(paused_until.max(now)),
@@ -182,7 +182,7 @@ impl Engine {
         if let Some(due) = due {
             lane.queue.mark(&owner.1, priority, due, now);
         }
-        self.dice = dice;
+        self.jitter = jitter;
         self.thank(owner.0, &owner.1, now);
         self.drop_if_gone(&owner.1);
         self.tell_synced(synced, end, planned, now);
@@ -438,7 +438,7 @@ impl Engine {
             let mut keys: Vec<_> = failed.map(|(key, _)| key.clone()).collect();
             keys.sort_unstable();
             for key in keys {
-                lane.queue.hasten(&key, now + self.dice.up_to(COMEBACK));
+                lane.queue.hasten(&key, now + self.jitter.up_to(COMEBACK));
             }
         }
     }

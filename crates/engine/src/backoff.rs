@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use endpointd_model::FailureKind;
 use endpointd_mutants::{Mutant, is_on};
+use endpointd_rng::SplitMix64;
 
 /// No key ever waits longer, however often it failed.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
@@ -14,40 +15,15 @@ const OUTAGE_MIN: Duration = Duration::from_millis(200);
 const REFUSAL_MIN: Duration = Duration::from_secs(1);
 const _: () = assert!(OUTAGE_MIN.as_millis() < BACKOFF_MAX.as_millis());
 
-/// A small generator of jitter; its only virtue is to be the same for the same seed.
-#[derive(Clone, Debug)]
-pub struct Dice(u64);
-
-impl Dice {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Anything from nothing to `most`.
-    pub fn up_to(&mut self, most: Duration) -> Duration {
-        let thousandths = (self.next() % 1001) as u32;
-        most * thousandths / 1000
-    }
-}
-
 /// After the `n`-th failure in a row (from 1), with up to a fifth taken off by chance, so that keys
 /// that failed together do not come back together.
-pub fn after_failure(kind: FailureKind, n: u32, dice: &mut Dice) -> Duration {
+pub fn after_failure(kind: FailureKind, n: u32, jitter: &mut SplitMix64) -> Duration {
     if is_on(Mutant::RetryAtOnce) {
         return Duration::ZERO;
     }
     let least = if kind.is_outage() { OUTAGE_MIN } else { REFUSAL_MIN };
     let full = doubled(least, n).min(BACKOFF_MAX);
-    full - dice.up_to(full / 5)
+    full - jitter.up_to(full / 5)
 }
 
 /// After reading again, which is no failure; only who is behind over and over waits.
@@ -72,9 +48,9 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_limit() {
-        let mut dice = Dice::new(7);
+        let mut jitter = SplitMix64::new(7);
         let waits: Vec<Duration> =
-            (1..40).map(|n| after_failure(FailureKind::Unreachable, n, &mut dice)).collect();
+            (1..40).map(|n| after_failure(FailureKind::Unreachable, n, &mut jitter)).collect();
         assert!(waits[0] <= OUTAGE_MIN && waits[0] >= OUTAGE_MIN * 4 / 5);
         assert!(waits.iter().all(|wait| *wait <= BACKOFF_MAX));
         assert!(waits[38] >= BACKOFF_MAX * 4 / 5);
@@ -82,11 +58,11 @@ mod tests {
 
     #[test]
     fn a_refused_key_is_tried_at_most_ten_times_in_its_first_minute() {
-        let mut dice = Dice::new(7);
+        let mut jitter = SplitMix64::new(7);
         let mut elapsed = Duration::ZERO;
         let mut n_tries = 1;
         while elapsed < Duration::from_secs(60) {
-            elapsed += after_failure(FailureKind::Forbidden, n_tries, &mut dice);
+            elapsed += after_failure(FailureKind::Forbidden, n_tries, &mut jitter);
             n_tries += 1;
         }
         assert!(n_tries <= 10, "{n_tries}");

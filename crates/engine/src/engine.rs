@@ -8,7 +8,6 @@ use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::is_overloaded;
 use hashbrown::HashMap;
 
-use crate::backoff::Dice;
 use crate::cache::{Cache, Mark, Marks};
 use crate::courtesy::Polite;
 use crate::deletion_limiter::DeletionLimiter;
@@ -18,6 +17,7 @@ use crate::queue::{Priority, Queue, Taken};
 use crate::settings::{ControllerSettings, Settings};
 use crate::stream::Stream;
 use crate::{Effect, Input, MonotonicTime, RequestId};
+use endpointd_rng::SplitMix64;
 
 /// Writes that may be under way at once, of all controllers together. More would only wait in
 /// the API server.
@@ -39,7 +39,7 @@ pub struct Engine {
     pub(crate) polite: Vec<Polite>,
     pub(crate) effects: VecDeque<Effect>,
     pub(crate) deletion_limiter: DeletionLimiter,
-    pub(crate) dice: Dice,
+    pub(crate) jitter: SplitMix64,
     /// Nodes that are being looked for, and by which read. One that is seen meanwhile need not be.
     pub(crate) sought_nodes: HashMap<SharedStr, RequestId>,
     pub(crate) is_leading: bool,
@@ -79,7 +79,7 @@ impl Engine {
             polite: Vec::new(),
             effects: VecDeque::new(),
             deletion_limiter: DeletionLimiter::default(),
-            dice: Dice::new(settings.seed),
+            jitter: SplitMix64::new(settings.seed),
             sought_nodes: HashMap::new(),
             is_leading: false,
             has_visited: false,
