@@ -197,7 +197,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::turns;
+    use crate::test_lock;
 
     /// A directory of shell scripts that answer `--version` like the programs do.
     fn programs(names: &[&str], version: &str) -> tempfile::TempDir {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn kubebuilder_assets_of_the_pinned_version_are_used() {
-        let _turn = turns::take();
+        let _guard = test_lock::acquire();
         let assets = programs(&THREE, KUBERNETES_VERSION);
         let places = Places { kubebuilder: Some(assets.path().to_owned()), ..Places::default() };
         assert_eq!(places.search().found.unwrap().directory(), assets.path());
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn kubebuilder_assets_without_a_program_are_passed_over() {
-        let _turn = turns::take();
+        let _guard = test_lock::acquire();
         let assets = programs(&["etcd", "kube-apiserver"], KUBERNETES_VERSION);
         let cache = tempfile::tempdir().unwrap();
         let places = Places {
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn kubebuilder_assets_of_another_release_are_passed_over() {
-        let _turn = turns::take();
+        let _guard = test_lock::acquire();
         let assets = programs(&THREE, "v1.30.0");
         let places = Places { kubebuilder: Some(assets.path().to_owned()), ..Places::default() };
         let search = places.search();

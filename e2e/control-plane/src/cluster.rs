@@ -17,12 +17,12 @@ use crate::api::{Api, ApiError, Connections};
 use crate::binaries::Binaries;
 use crate::certificates;
 use crate::flags;
-use crate::keeper::Keeper;
 use crate::kubeconfig::{self, Token, Users};
 use crate::port::HeldPort;
+use crate::process_reaper::ProcessReaper;
 use crate::program::Program;
 use crate::running::Running;
-use crate::scratch::{self, Scratch};
+use crate::temp_dir::{self, TempDir};
 
 /// Ten times what a busy machine with two cores was seen to need.
 const READY_MAX: Duration = Duration::from_secs(120);
@@ -74,10 +74,10 @@ pub enum StartError {
 /// etcd and kube-apiserver, and on demand kube-controller-manager. Dropping it ends them and
 /// removes all their files; so does the end of the process that owns it, however it comes.
 pub struct Cluster {
-    // Fields are dropped in this order: the keeper ends the programs, then they are reaped.
-    keeper: Keeper,
+    // Fields are dropped in this order: the reaper ends the programs, then they are reaped.
+    reaper: ProcessReaper,
     programs: Mutex<Programs>,
-    scratch: Scratch,
+    temp_dir: TempDir,
     binaries: Binaries,
     options: Options,
     url: String,
@@ -98,14 +98,14 @@ struct Programs {
 impl Cluster {
     /// Returns when kube-apiserver says it is ready.
     pub fn start(binaries: &Binaries, options: Options) -> Result<Self, StartError> {
-        let scratch = scratch::create(&env::temp_dir())?;
-        let keeper = Keeper::start(&scratch.path)?;
-        let authority = certificates::create(&scratch.path)?;
+        let temp_dir = temp_dir::create(&env::temp_dir())?;
+        let reaper = ProcessReaper::start(&temp_dir.path)?;
+        let authority = certificates::create(&temp_dir.path)?;
         let users = Users::random()?;
         let api_port = HeldPort::reserve()?;
         let url = format!("https://127.0.0.1:{}", api_port.number());
         let cluster = Self {
-            keeper,
+            reaper,
             programs: Mutex::default(),
             binaries: binaries.clone(),
             options,
@@ -115,7 +115,7 @@ impl Cluster {
             users,
             api_port,
             controller_manager_port: HeldPort::reserve()?,
-            scratch,
+            temp_dir,
         };
         cluster.write_files()?;
         if let Some(data) = &cluster.options.data {
@@ -164,7 +164,7 @@ impl Cluster {
 
     /// Where its files are, among them a log per program. Removed with the cluster.
     pub fn directory(&self) -> &Path {
-        &self.scratch.path
+        &self.temp_dir.path
     }
 
     /// One JSON object a line, when [`Options::audit`] asked for it.
@@ -287,7 +287,7 @@ impl Cluster {
 
     /// Makes another program one of those that end with the cluster, whoever is killed.
     pub fn adopt<'a>(&self, program: &'a mut Command) -> &'a mut Command {
-        self.keeper.adopt(program)
+        self.reaper.adopt(program)
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -311,7 +311,7 @@ impl Cluster {
             return Err(StartError::RunsAlready { program });
         }
         let path = self.binaries.path(program);
-        *slot = Some(Running::start(&self.keeper, self.directory(), &path, program, flags)?);
+        *slot = Some(Running::start(&self.reaper, self.directory(), &path, program, flags)?);
         Ok(())
     }
 

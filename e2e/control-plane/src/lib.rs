@@ -6,7 +6,7 @@
 //! `cargo xtask control-plane` builds the programs with [`source::build`]; `cargo xtask cluster`
 //! runs a cluster for a person.
 //!
-//! Nothing outlives the process that started a cluster: see the module `keeper`.
+//! Nothing outlives the process that started a cluster: see the module `process_reaper`.
 
 pub mod program;
 
@@ -17,13 +17,13 @@ mod certificates;
 mod flags;
 mod kubeconfig;
 mod port;
-mod scratch;
+mod temp_dir;
 
-mod keeper;
+mod process_reaper;
 mod running;
 
 #[cfg(test)]
-mod turns;
+mod test_lock;
 
 pub mod api;
 pub mod cluster;

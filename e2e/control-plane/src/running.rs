@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use crate::keeper::Keeper;
+use crate::process_reaper::ProcessReaper;
 use crate::program::Program;
 
 const POLL: Duration = Duration::from_millis(25);
@@ -26,7 +26,7 @@ impl Running {
     /// Starts `path` with nothing of our environment, which would otherwise configure it: etcd, for
     /// one, reads every flag from a variable too.
     pub fn start(
-        keeper: &Keeper,
+        reaper: &ProcessReaper,
         directory: &Path,
         path: &Path,
         program: Program,
@@ -37,7 +37,7 @@ impl Running {
         let mut command = Command::new(path);
         command.args(flags).env_clear().current_dir(directory).stdin(Stdio::null());
         command.stdout(output.try_clone()?).stderr(output);
-        Ok(Self { child: keeper.adopt(&mut command).spawn()?, log })
+        Ok(Self { child: reaper.adopt(&mut command).spawn()?, log })
     }
 
     /// `Some` when it ended by itself.

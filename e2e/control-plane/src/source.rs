@@ -2,7 +2,7 @@
 //!
 //! A program appears in the cache whole or not at all: it is built into a directory of its own and
 //! renamed. An interrupted build loses at most one program, and even that one continues from Go's
-//! own build cache. A file lock keeps two runs from building the same thing at once, and a keeper
+//! own build cache. A file lock keeps two runs from building the same thing at once, and a reaper
 //! ends Go when we are ended.
 
 use std::fs::{self, File, TryLockError};
@@ -12,7 +12,7 @@ use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::binaries::{Binaries, Places, version_of};
-use crate::keeper::Keeper;
+use crate::process_reaper::ProcessReaper;
 use crate::program::{KUBERNETES_VERSION, Program};
 
 const PARTIAL_PREFIX: &str = "partial-";
@@ -157,12 +157,12 @@ fn build_program(
         .tempdir_in(directory)
         .map_err(files(directory))?
         .keep();
-    let keeper = Keeper::start(&partial).map_err(BuildError::Start)?;
+    let reaper = ProcessReaper::start(&partial).map_err(BuildError::Start)?;
     let built = partial.join(program.name());
 
     tell(Progress::Fetching { program, module: None });
-    let n_packages = count_packages(program, &keeper, tell)?;
-    compile(program, &keeper, n_packages, &built, tell)?;
+    let n_packages = count_packages(program, &reaper, tell)?;
+    compile(program, &reaper, n_packages, &built, tell)?;
     check_version(program, &built)?;
 
     let place = directory.join(program.name());
@@ -173,14 +173,14 @@ fn build_program(
 
 fn count_packages(
     program: Program,
-    keeper: &Keeper,
+    reaper: &ProcessReaper,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<usize, BuildError> {
     let mut go = go(program);
     go.args(["list", "-mod=readonly", "-buildvcs=false", "-deps", program.package()]);
     let mut stdout = tempfile::tempfile().map_err(files(&std::env::temp_dir()))?;
     go.stdout(stdout.try_clone().map_err(BuildError::Start)?);
-    watch(program, keeper, go, &mut |line| {
+    watch(program, reaper, go, &mut |line| {
         let module = line.strip_prefix("go: downloading ")?;
         tell(Progress::Fetching { program, module: Some(module) });
         Some(())
@@ -191,7 +191,7 @@ fn count_packages(
 
 fn compile(
     program: Program,
-    keeper: &Keeper,
+    reaper: &ProcessReaper,
     n_packages: usize,
     built: &Path,
     tell: &mut dyn FnMut(Progress<'_>),
@@ -202,7 +202,7 @@ fn compile(
     go.arg("-ldflags").arg(linker_flags(program)).arg("-o").arg(built).arg(program.package());
     go.stdout(Stdio::null());
     let mut n_done = 0;
-    watch(program, keeper, go, &mut |line| {
+    watch(program, reaper, go, &mut |line| {
         if line.contains(' ') {
             return None;
         }
@@ -246,11 +246,11 @@ fn minor_of(version: &str) -> &str {
 /// Runs Go, showing each line it says to `take`; those not taken are kept to explain a failure.
 fn watch(
     program: Program,
-    keeper: &Keeper,
+    reaper: &ProcessReaper,
     mut go: Command,
     take: &mut dyn FnMut(&str) -> Option<()>,
 ) -> Result<(), BuildError> {
-    let go = keeper.adopt(go.stderr(Stdio::piped()));
+    let go = reaper.adopt(go.stderr(Stdio::piped()));
     let mut child = go.spawn().map_err(BuildError::Start)?;
     let stderr = child.stderr.take().expect("it was piped two lines above");
     let output = lines_not_taken(stderr, take);
@@ -287,7 +287,7 @@ fn check_version(program: Program, built: &Path) -> Result<(), BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turns;
+    use crate::test_lock;
 
     #[test]
     fn a_full_disk_is_named_as_the_cause() {
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_second_run_waits_for_the_first() {
-        let _turn = turns::take();
+        let _guard = test_lock::acquire();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let first = lock(&path, &mut |_| panic!("nobody else holds it")).unwrap();

@@ -18,7 +18,7 @@ fn a_dropped_cluster_leaves_nothing() {
     let Some(binaries) = Binaries::for_test() else { return };
     let cluster = Cluster::start(&binaries, Options::default()).unwrap();
     let directory = cluster.directory().to_owned();
-    assert!(n_processes_naming(&directory) >= 3, "etcd, kube-apiserver, and their keeper");
+    assert!(n_processes_naming(&directory) >= 3, "etcd, kube-apiserver, and their reaper");
 
     drop(cluster);
     assert!(!directory.exists());
@@ -102,7 +102,7 @@ fn assert_nothing_left(directory: &Path) {
     }
 }
 
-/// Every program of a cluster, and its keeper, has the directory on its command line.
+/// Every program of a cluster, and its reaper, has the directory on its command line.
 fn n_processes_naming(directory: &Path) -> usize {
     let directory = directory.to_str().expect("temporary paths are text");
     let processes = fs::read_dir("/proc").expect("these tests run on Linux").flatten();
