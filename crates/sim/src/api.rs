@@ -1,9 +1,9 @@
-//! An API server in one value: objects, one revision for all of them, every version they had, and
-//! the rules of writing. It holds `model` objects, so that a step costs microseconds; a test holds
-//! its answers to those of `endpointd-apiserver`.
+//! An in-memory API server for model objects: current objects, one revision for all of them, every
+//! earlier version, and the write rules of kube-apiserver. A test compares its responses with those
+//! of `endpointd-apiserver`.
 
 mod collector;
-mod shelf;
+mod history;
 mod validation;
 mod verbs;
 
@@ -16,27 +16,27 @@ use endpointd_model::{
 
 use crate::clock::Time;
 
-pub use shelf::{Entry, Shelf, Thing};
-pub use verbs::Answer;
+pub use history::{Entry, History, StoredObject};
+pub use verbs::Response;
 
 #[derive(Debug, Default)]
 pub struct Api {
     revision: u64,
     n_uids: u64,
-    /// When the next write happens.
+    /// The time of the next write.
     pub now: Time,
-    /// How far the wall clock is off.
+    /// Offset of the wall clock.
     pub skew_secs: i64,
-    pub services: Shelf<Service>,
-    pub pods: Shelf<Pod>,
-    pub nodes: Shelf<Node>,
-    pub endpoints: Shelf<Endpoints>,
-    pub slices: Shelf<EndpointSlice>,
+    pub services: History<Service>,
+    pub pods: History<Pod>,
+    pub nodes: History<Node>,
+    pub endpoints: History<Endpoints>,
+    pub slices: History<EndpointSlice>,
     pub namespaces: BTreeMap<SharedStr, NamespaceState>,
-    /// Mutating admission: every slice stored is given this annotation.
+    /// A mutating webhook adds an annotation to every stored slice.
     pub webhook: bool,
-    /// When someone else last edited an object of ours without asking.
-    meddled: BTreeMap<(PublishedResource, Key), u64>,
+    /// The revision at which another client last edited an object.
+    externally_modified: BTreeMap<(PublishedResource, Key), u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,56 +89,61 @@ impl Api {
         self.nodes.remove(&Key::new("", name), revision, self.now);
     }
 
-    /// Written by someone else, without asking: creates or replaces. The uid stays or is given.
+    /// A write by another client without preconditions: creates or replaces; keeps the uid.
     pub fn force(&mut self, object: Object) {
         let known = self.object(object.resource(), &object.meta().key());
         let uid = known.map(|known| known.meta().uid.clone());
         let uid = uid.unwrap_or_else(|| self.new_uid());
         let object = self.store(with_uid(object, uid));
-        self.meddled.insert((object.resource(), object.meta().key()), self.revision);
+        self.externally_modified.insert((object.resource(), object.meta().key()), self.revision);
     }
 
-    /// Whether someone else edited the object after a revision.
-    pub fn is_meddled_with(&self, resource: PublishedResource, key: &Key, since: u64) -> bool {
-        let edited = self.meddled.get(&(resource, key.clone()));
+    /// Whether another client edited the object after a revision.
+    pub fn is_externally_modified(
+        &self,
+        resource: PublishedResource,
+        key: &Key,
+        since: u64,
+    ) -> bool {
+        let edited = self.externally_modified.get(&(resource, key.clone()));
         edited.is_some_and(|revision| *revision > since)
     }
 
-    pub fn garble(&mut self, kind: WatchedResource, key: &Key) {
+    pub fn corrupt(&mut self, resource: WatchedResource, key: &Key) {
         let revision = self.bump();
-        match kind {
-            WatchedResource::Services => self.services.garble(key, revision, self.now),
-            WatchedResource::Pods => self.pods.garble(key, revision, self.now),
-            WatchedResource::Nodes => self.nodes.garble(key, revision, self.now),
-            WatchedResource::Endpoints => self.endpoints.garble(key, revision, self.now),
-            WatchedResource::Slices => self.slices.garble(key, revision, self.now),
+        match resource {
+            WatchedResource::Services => self.services.corrupt(key, revision, self.now),
+            WatchedResource::Pods => self.pods.corrupt(key, revision, self.now),
+            WatchedResource::Nodes => self.nodes.corrupt(key, revision, self.now),
+            WatchedResource::Endpoints => self.endpoints.corrupt(key, revision, self.now),
+            WatchedResource::Slices => self.slices.corrupt(key, revision, self.now),
         }
     }
 
-    /// Everything can be read again.
-    pub fn mend(&mut self) {
-        let garbled = |keys: Vec<Key>, is_garbled: &dyn Fn(&Key) -> bool| {
-            keys.into_iter().filter(|key| is_garbled(key)).collect::<Vec<_>>()
+    /// Makes all objects decodable again.
+    pub fn repair(&mut self) {
+        let corrupt = |keys: Vec<Key>, is_corrupt: &dyn Fn(&Key) -> bool| {
+            keys.into_iter().filter(|key| is_corrupt(key)).collect::<Vec<_>>()
         };
-        for key in garbled(self.services.keys(), &|key| self.services.is_garbled(key)) {
+        for key in corrupt(self.services.keys(), &|key| self.services.is_corrupt(key)) {
             let service = self.services.get(&key).map(|one| Service::clone(one));
             service.into_iter().for_each(|service| self.put_service(service));
         }
-        for key in garbled(self.pods.keys(), &|key| self.pods.is_garbled(key)) {
+        for key in corrupt(self.pods.keys(), &|key| self.pods.is_corrupt(key)) {
             let pod = self.pods.get(&key).map(|one| Pod::clone(one));
             pod.into_iter().for_each(|pod| self.put_pod(pod));
         }
-        for key in garbled(self.nodes.keys(), &|key| self.nodes.is_garbled(key)) {
+        for key in corrupt(self.nodes.keys(), &|key| self.nodes.is_corrupt(key)) {
             let node = self.nodes.get(&key).map(|one| Node::clone(one));
             node.into_iter().for_each(|node| self.put_node(node));
         }
         for resource in [PublishedResource::Endpoints, PublishedResource::Slices] {
             let keys = match resource {
                 PublishedResource::Endpoints => {
-                    garbled(self.endpoints.keys(), &|key| self.endpoints.is_garbled(key))
+                    corrupt(self.endpoints.keys(), &|key| self.endpoints.is_corrupt(key))
                 }
                 PublishedResource::Slices => {
-                    garbled(self.slices.keys(), &|key| self.slices.is_garbled(key))
+                    corrupt(self.slices.keys(), &|key| self.slices.is_corrupt(key))
                 }
             };
             for key in keys {
@@ -159,26 +164,26 @@ impl Api {
         }
     }
 
-    /// A consistent read. What cannot be read is `None`.
-    pub fn look(&self, read: &LiveRead) -> Option<LiveReadResult> {
+    /// A consistent read; `None` if the object cannot be decoded.
+    pub fn read(&self, read: &LiveRead) -> Option<LiveReadResult> {
         let found = match read {
-            LiveRead::Service(key) if self.services.is_garbled(key) => return None,
+            LiveRead::Service(key) if self.services.is_corrupt(key) => return None,
             LiveRead::Service(key) => self
                 .services
                 .get(key)
                 .map(|one| LiveReadResult::Service(Box::new(Service::clone(one)))),
             LiveRead::Node(name) => {
                 let key = Key::new("", name.clone());
-                if self.nodes.is_garbled(&key) {
+                if self.nodes.is_corrupt(&key) {
                     return None;
                 }
                 self.nodes.get(&key).map(|one| LiveReadResult::Node(Box::new(Node::clone(one))))
             }
-            LiveRead::Object(PublishedResource::Slices, key) if self.slices.is_garbled(key) => {
+            LiveRead::Object(PublishedResource::Slices, key) if self.slices.is_corrupt(key) => {
                 return None;
             }
             LiveRead::Object(PublishedResource::Endpoints, key)
-                if self.endpoints.is_garbled(key) =>
+                if self.endpoints.is_corrupt(key) =>
             {
                 return None;
             }
@@ -189,14 +194,21 @@ impl Api {
         Some(found.unwrap_or(LiveReadResult::Absent))
     }
 
-    /// The next change of a kind after a revision: its revision, when it happened, and how it is
-    /// told.
-    pub fn next_news(&self, kind: WatchedResource, seen: u64) -> Option<(u64, Time, WatchSignal)> {
-        fn next<T: Thing>(shelf: &Shelf<T>, seen: u64) -> Option<(u64, Time, WatchSignal)> {
-            let entry = shelf.entry(shelf.after(seen))?;
-            Some((entry.revision, entry.at, entry.news()))
+    /// The next change of a resource after a revision: its revision, its time, and its watch
+    /// signal.
+    pub fn next_signal(
+        &self,
+        resource: WatchedResource,
+        seen: u64,
+    ) -> Option<(u64, Time, WatchSignal)> {
+        fn next<T: StoredObject>(
+            history: &History<T>,
+            seen: u64,
+        ) -> Option<(u64, Time, WatchSignal)> {
+            let entry = history.entry(history.after(seen))?;
+            Some((entry.revision, entry.at, entry.signal()))
         }
-        match kind {
+        match resource {
             WatchedResource::Services => next(&self.services, seen),
             WatchedResource::Pods => next(&self.pods, seen),
             WatchedResource::Nodes => next(&self.nodes, seen),
@@ -205,12 +217,12 @@ impl Api {
         }
     }
 
-    /// When the next change of a kind after a revision happened.
-    pub fn next_change(&self, kind: WatchedResource, seen: u64) -> Option<Time> {
-        fn next<T: Thing>(shelf: &Shelf<T>, seen: u64) -> Option<Time> {
-            shelf.entry(shelf.after(seen)).map(|entry| entry.at)
+    /// The time of the next change of a resource after a revision.
+    pub fn next_change(&self, resource: WatchedResource, seen: u64) -> Option<Time> {
+        fn next<T: StoredObject>(history: &History<T>, seen: u64) -> Option<Time> {
+            history.entry(history.after(seen)).map(|entry| entry.at)
         }
-        match kind {
+        match resource {
             WatchedResource::Services => next(&self.services, seen),
             WatchedResource::Pods => next(&self.pods, seen),
             WatchedResource::Nodes => next(&self.nodes, seen),
@@ -219,12 +231,12 @@ impl Api {
         }
     }
 
-    /// A picture of a kind as of a revision.
-    pub fn list_at(&self, kind: WatchedResource, revision: u64) -> Vec<WatchSignal> {
-        fn list<T: Thing>(shelf: &Shelf<T>, revision: u64) -> Vec<WatchSignal> {
-            shelf.list_at(revision).into_iter().map(Entry::news).collect()
+    /// The objects of a resource as of a revision.
+    pub fn list_at(&self, resource: WatchedResource, revision: u64) -> Vec<WatchSignal> {
+        fn list<T: StoredObject>(history: &History<T>, revision: u64) -> Vec<WatchSignal> {
+            history.list_at(revision).into_iter().map(Entry::signal).collect()
         }
-        match kind {
+        match resource {
             WatchedResource::Services => list(&self.services, revision),
             WatchedResource::Pods => list(&self.pods, revision),
             WatchedResource::Nodes => list(&self.nodes, revision),
@@ -233,8 +245,8 @@ impl Api {
         }
     }
 
-    pub fn floor(&self, kind: WatchedResource) -> u64 {
-        match kind {
+    pub fn floor(&self, resource: WatchedResource) -> u64 {
+        match resource {
             WatchedResource::Services => self.services.floor,
             WatchedResource::Pods => self.pods.floor,
             WatchedResource::Nodes => self.nodes.floor,
@@ -243,10 +255,10 @@ impl Api {
         }
     }
 
-    /// Forgets the history of a kind: watches that are behind are told 410.
-    pub fn compact(&mut self, kind: WatchedResource) {
+    /// Compacts the history of a resource: watches that are behind get a 410.
+    pub fn compact(&mut self, resource: WatchedResource) {
         let floor = self.revision;
-        match kind {
+        match resource {
             WatchedResource::Services => self.services.floor = floor,
             WatchedResource::Pods => self.pods.floor = floor,
             WatchedResource::Nodes => self.nodes.floor = floor,

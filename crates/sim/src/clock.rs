@@ -13,12 +13,12 @@ pub struct Time(u64);
 impl Time {
     pub const START: Self = Self(0);
 
-    /// What the engine is told.
+    /// As the engine measures time.
     pub fn moment(self) -> MonotonicTime {
         MonotonicTime::after_start(Duration::from_micros(self.0))
     }
 
-    /// The first instant that is not before the engine's moment.
+    /// The first time that is not before the engine's.
     pub fn of(moment: MonotonicTime) -> Self {
         let nanos = moment.since(MonotonicTime::START).as_nanos().div_ceil(1000);
         Self(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -28,7 +28,7 @@ impl Time {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
-    /// What is written into objects: the wall clock, which may jump.
+    /// The wall clock, which may jump; written into objects.
     pub fn timestamp(self, skew_secs: i64) -> Timestamp {
         const EPOCH_SECS: i64 = 1_760_000_000;
         let secs = EPOCH_SECS + skew_secs + (self.0 / 1_000_000) as i64;

@@ -1,20 +1,22 @@
-//! A script from a seed. Each seed has its own mixture of what may happen (a swarm): some storms
-//! are all crashes, some all watches, some have no fault at all.
+//! A script from a seed. Each seed has its own mixture of faults (swarm testing): some runs have
+//! only crashes, some only watch faults, some none.
 
 mod changes;
 mod faults;
 
 use std::time::Duration;
 
-use crate::clock::millis;
-use crate::dice::Dice;
-use crate::script::{Act, Script, Setup, Step};
+use endpointd_rng::SplitMix64;
 
-/// How likely each class of acts is in one run; zero for those left out.
+use crate::clock::millis;
+use crate::rng::rng_of;
+use crate::script::{Action, Script, Setup, Step};
+
+/// The weight of each class of actions in one run; classes left out never occur.
 #[derive(Clone, Debug)]
 struct Swarm {
     weights: Vec<(Class, u64)>,
-    /// In thousandths of the usual pace.
+    /// Factor of all pauses, in thousandths.
     pace: u64,
     n_namespaces: u8,
     n_pods: u16,
@@ -28,25 +30,25 @@ enum Class {
     Endpoints,
     Namespaces,
     Slices,
-    Garble,
+    Corrupt,
     Delay,
     Freeze,
-    Cut,
+    Disconnect,
     Replay,
-    Gone,
-    OldPicture,
-    EmptyPicture,
+    Expired,
+    OutdatedList,
+    EmptyList,
     Bookmark,
-    Lost,
-    Late,
+    LostMessage,
+    AppliedLate,
     Errors,
     Throttle,
-    Overtake,
+    ConcurrentWrite,
     Slow,
     Outage,
-    Blind,
+    FailedReads,
     Quota,
-    Refused,
+    Rejected,
     Webhook,
     Clock,
     Compact,
@@ -55,7 +57,7 @@ enum Class {
     Lease,
 }
 
-/// What happens in every run.
+/// Classes of every run.
 const WORKLOAD: [(Class, u64); 6] = [
     (Class::Pods, 500),
     (Class::Services, 90),
@@ -65,27 +67,27 @@ const WORKLOAD: [(Class, u64); 6] = [
     (Class::Slices, 40),
 ];
 
-/// What happens only in some.
+/// Classes of some runs.
 const FAULTS: [(Class, u64); 25] = [
-    (Class::Garble, 10),
+    (Class::Corrupt, 10),
     (Class::Delay, 30),
     (Class::Freeze, 20),
-    (Class::Cut, 20),
+    (Class::Disconnect, 20),
     (Class::Replay, 15),
-    (Class::Gone, 15),
-    (Class::OldPicture, 8),
-    (Class::EmptyPicture, 4),
+    (Class::Expired, 15),
+    (Class::OutdatedList, 8),
+    (Class::EmptyList, 4),
     (Class::Bookmark, 15),
-    (Class::Lost, 40),
-    (Class::Late, 20),
+    (Class::LostMessage, 40),
+    (Class::AppliedLate, 20),
     (Class::Errors, 30),
     (Class::Throttle, 8),
-    (Class::Overtake, 25),
+    (Class::ConcurrentWrite, 25),
     (Class::Slow, 30),
     (Class::Outage, 4),
-    (Class::Blind, 10),
+    (Class::FailedReads, 10),
     (Class::Quota, 8),
-    (Class::Refused, 10),
+    (Class::Rejected, 10),
     (Class::Webhook, 5),
     (Class::Clock, 5),
     (Class::Compact, 10),
@@ -94,65 +96,64 @@ const FAULTS: [(Class, u64); 25] = [
     (Class::Lease, 12),
 ];
 
-/// One seed, one script.
 pub fn script_of(seed: u64, n_steps: usize) -> Script {
-    let mut dice = Dice::new(seed);
-    let setup = setup(&mut dice);
-    let swarm = Swarm::new(&mut dice);
+    let mut rng = rng_of(seed);
+    let setup = setup(&mut rng);
+    let swarm = Swarm::new(&mut rng);
     let mut steps = Vec::with_capacity(n_steps);
-    let calm_every = dice.between(120, 500) as usize;
-    changes::begin(&mut steps, &mut dice);
+    let quiesce_every = rng.between(120, 500) as usize;
+    changes::initial_steps(&mut steps, &mut rng);
     while steps.len() < n_steps {
-        let is_calm = steps.len() % calm_every == calm_every - 1;
-        let act = if is_calm { Act::Calm } else { swarm.act(&mut dice) };
-        let pause = swarm.pause(&mut dice);
-        steps.push(Step::new(act, pause));
+        let is_quiescent = steps.len() % quiesce_every == quiesce_every - 1;
+        let action = if is_quiescent { Action::Quiesce } else { swarm.action(&mut rng) };
+        let pause = swarm.pause(&mut rng);
+        steps.push(Step::new(action, pause));
     }
     steps.truncate(n_steps);
     Script { seed, setup, steps }
 }
 
-fn setup(dice: &mut Dice) -> Setup {
+fn setup(rng: &mut SplitMix64) -> Setup {
     Setup {
-        endpoints_per_slice_max: dice.pick(&[1, 2, 3, 3, 4, 100]),
-        mirrored_per_subset_max: dice.pick(&[1, 2, 3, 1000, 1000]),
-        batch_period: dice.pick(&[Duration::ZERO, Duration::ZERO, millis(500)]),
-        n_processes: dice.pick(&[1, 1, 2]),
+        endpoints_per_slice_max: rng.pick(&[1, 2, 3, 3, 4, 100]),
+        mirrored_per_subset_max: rng.pick(&[1, 2, 3, 1000, 1000]),
+        batch_period: rng.pick(&[Duration::ZERO, Duration::ZERO, millis(500)]),
+        n_processes: rng.pick(&[1, 1, 2]),
     }
 }
 
 impl Swarm {
-    fn new(dice: &mut Dice) -> Self {
+    fn new(rng: &mut SplitMix64) -> Self {
         let mut weights = WORKLOAD.to_vec();
-        // A few faults often, or many seldom.
-        let share = dice.pick(&[0, 10, 30, 60, 100]);
-        let strength = dice.between(1, 4);
+        // A few faults often, or many rarely.
+        let share = rng.pick(&[0, 10, 30, 60, 100]);
+        let strength = rng.between(1, 4);
         for (class, weight) in FAULTS {
-            if dice.percent(share) {
+            if rng.percent(share) {
                 weights.push((class, weight * strength));
             }
         }
         Self {
             weights,
-            pace: dice.pick(&[100, 300, 1000, 1000, 3000]),
-            n_namespaces: dice.pick(&[1, 2, 2]),
-            n_pods: dice.pick(&[2, 4, 8, 8, 12]),
+            pace: rng.pick(&[100, 300, 1000, 1000, 3000]),
+            n_namespaces: rng.pick(&[1, 2, 2]),
+            n_pods: rng.pick(&[2, 4, 8, 8, 12]),
         }
     }
 
-    fn act(&self, dice: &mut Dice) -> Act {
+    fn action(&self, rng: &mut SplitMix64) -> Action {
         let total: u64 = self.weights.iter().map(|(_, weight)| weight).sum();
-        let mut left = dice.roll(total);
+        let mut left = rng.below(total);
         for (class, weight) in &self.weights {
             match left.checked_sub(*weight) {
                 Some(rest) => left = rest,
-                None => return self.act_of(*class, dice),
+                None => return self.action_of(*class, rng),
             }
         }
-        Act::Calm
+        Action::Quiesce
     }
 
-    fn act_of(&self, class: Class, dice: &mut Dice) -> Act {
+    fn action_of(&self, class: Class, rng: &mut SplitMix64) -> Action {
         match class {
             Class::Pods
             | Class::Services
@@ -160,42 +161,42 @@ impl Swarm {
             | Class::Endpoints
             | Class::Namespaces
             | Class::Slices
-            | Class::Garble => changes::act(class, self, dice),
+            | Class::Corrupt => changes::action(class, self, rng),
             Class::Delay
             | Class::Freeze
-            | Class::Cut
+            | Class::Disconnect
             | Class::Replay
-            | Class::Gone
-            | Class::OldPicture
-            | Class::EmptyPicture
-            | Class::Bookmark => faults::watch(class, dice),
-            Class::Lost
-            | Class::Late
+            | Class::Expired
+            | Class::OutdatedList
+            | Class::EmptyList
+            | Class::Bookmark => faults::watch(class, rng),
+            Class::LostMessage
+            | Class::AppliedLate
             | Class::Errors
             | Class::Throttle
-            | Class::Overtake
-            | Class::Slow => faults::mishap(class, dice),
+            | Class::ConcurrentWrite
+            | Class::Slow => faults::request(class, rng),
             Class::Outage
-            | Class::Blind
+            | Class::FailedReads
             | Class::Quota
-            | Class::Refused
+            | Class::Rejected
             | Class::Webhook
             | Class::Clock
             | Class::Compact
             | Class::Crash
             | Class::Sleep
-            | Class::Lease => faults::trouble(class, self, dice),
+            | Class::Lease => faults::other(class, self, rng),
         }
     }
 
-    /// Mostly short, sometimes long enough for things to settle.
-    fn pause(&self, dice: &mut Dice) -> Duration {
-        let micros = match dice.roll(100) {
+    /// Mostly short, sometimes long enough for the cluster to converge.
+    fn pause(&self, rng: &mut SplitMix64) -> Duration {
+        let micros = match rng.below(100) {
             0..=29 => 0,
-            30..=69 => dice.roll(50_000),
-            70..=89 => dice.roll(500_000),
-            90..=97 => dice.roll(3_000_000),
-            _ => dice.roll(30_000_000),
+            30..=69 => rng.below(50_000),
+            70..=89 => rng.below(500_000),
+            90..=97 => rng.below(3_000_000),
+            _ => rng.below(30_000_000),
         };
         Duration::from_micros(micros * self.pace / 1000)
     }

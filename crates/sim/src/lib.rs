@@ -1,8 +1,8 @@
-//! A simulator that tries to break the engine: API server, watches, processes, leases, faults, and
-//! time on one thread, all decided by a seed. Start at [`play`].
+//! A fault-injection simulator for the engine: an API server, watches, processes, leases, faults,
+//! and time on one thread, all decided by a seed. Start at [`run_script`].
 
 mod clock;
-mod dice;
+mod rng;
 
 mod script;
 
@@ -11,30 +11,30 @@ mod workload;
 
 mod oracle;
 
-mod census;
+mod coverage;
 mod process;
-mod world;
+mod simulation;
 
-mod calm;
 mod monitor;
+mod quiescence;
 
+mod fault_schedules;
 mod generate;
 #[cfg(feature = "mutants")]
-mod mutants;
-mod plans;
-mod play;
+mod hunt;
+mod run;
 mod search;
 mod shrink;
 
-pub use api::{Answer, Api, NamespaceState};
-pub use census::{Census, FAULTS, Rule, Violation};
-pub use dice::Dice;
+pub use api::{Api, NamespaceState, Response};
+pub use coverage::{Coverage, FAULTS, Rule, Violation};
+pub use fault_schedules::{Schedule, fault_schedules};
 pub use generate::script_of;
 #[cfg(feature = "mutants")]
-pub use mutants::{Kill, hunt};
-pub use plans::{Plan, plans};
-pub use play::{Manner, Verdict, play, play_with};
-pub use script::{Act, Script, Setup, Step};
+pub use hunt::{Detection, hunt};
+pub use rng::rng_of;
+pub use run::{RunOptions, RunResult, run_script, run_with};
+pub use script::{Action, Script, Setup, Step};
 pub use search::{Search, searches};
 pub use shrink::shrink;
-pub use world::{Snare, Trap};
+pub use simulation::{FaultPoint, PointFault};

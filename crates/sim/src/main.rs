@@ -6,18 +6,18 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use program::work::{Job, Tally};
+use program::jobs::{Job, Results};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask sim", about = "Tries to break the engine, on one thread a run")]
+#[command(name = "cargo xtask sim", about = "Fault-injection simulator of the engine")]
 struct Flags {
-    /// How many random runs, besides the exhaustive ones
+    /// Number of random runs, in addition to fault schedules and searches
     #[arg(long, default_value_t = 2000)]
     seeds: u64,
-    /// Only this seed; if it fails, the shortest history found is told
+    /// Run only this seed; if it fails, print the shortest failing script
     #[arg(long)]
     seed: Option<u64>,
-    /// Acts of each random run
+    /// Actions of each random run
     #[arg(long, default_value_t = 2000)]
     steps: usize,
     #[command(subcommand)]
@@ -26,7 +26,7 @@ struct Flags {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Put bugs in, one at a time, and see that each is caught
+    /// Check that every mutant is detected
     Mutants,
 }
 
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A panic is a violation; its text is in the verdict.
+    // A panic is a violation; the result contains its text.
     std::panic::set_hook(Box::new(|_| {}));
     match flags.command {
         Some(Command::Mutants) => program::hunt::run(),
@@ -54,21 +54,21 @@ fn main() -> ExitCode {
 fn simulate(flags: &Flags) -> ExitCode {
     let jobs = match flags.seed {
         Some(seed) => vec![Job::Seed { seed, n_steps: flags.steps }],
-        None => program::work::all(flags.seeds, flags.steps),
+        None => program::jobs::all(flags.seeds, flags.steps),
     };
-    let tally = Tally::of(&jobs);
-    program::tell::failures(&jobs, &tally);
-    let never = match flags.seed {
+    let results = Results::of(&jobs);
+    program::output::print_violations(&jobs, &results);
+    let missing = match flags.seed {
         Some(_) => Vec::new(),
-        None => program::tell::census(&tally.census),
+        None => program::output::print_coverage(&results.coverage),
     };
     println!(
         "sim: {} seeds, {} steps, {} violations",
-        tally.n_seeds,
-        tally.census.n_steps,
-        tally.failed.len()
+        results.n_seeds,
+        results.coverage.n_steps,
+        results.failed.len()
     );
-    match tally.failed.is_empty() && never.is_empty() {
+    match results.failed.is_empty() && missing.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }

@@ -1,5 +1,5 @@
-//! Safety: what is checked at every write, against the store and against what the engine could
-//! know when it decided.
+//! Safety rules: checked at every write against the stored objects and against what the engine had
+//! observed when it planned.
 
 mod endpoints;
 mod mirror;
@@ -10,38 +10,38 @@ use endpointd_model::{
     ResourceVersion, Service, Timestamp, Uid, WatchedResource, Write, names,
 };
 
-use crate::api::{Answer, Api};
-use crate::census::Rule;
+use crate::api::{Api, Response};
 use crate::clock::{Time, secs};
-use crate::process::{RENEW_DEADLINE, View};
+use crate::coverage::Rule;
+use crate::process::{ObservedRevisions, RENEW_DEADLINE};
 use crate::script::Setup;
-use crate::world::{Request, World};
+use crate::simulation::{Request, Simulation};
 
-/// A live read is fresh enough for a deletion for so long.
+/// Age limit of the live read that justifies a deletion.
 const FRESH_SECS: u64 = 120;
-/// Deletions from absence that pass in a minute; a tenth of all is less in our worlds.
+/// Deletions caused by missing objects per minute; 10 % of all objects is less here.
 const DELETIONS_MAX: usize = 20;
 
-/// A rule that a write breaks, and how.
-pub(crate) type Complaint = (Rule, String);
+/// The rule that a write breaks, and how.
+pub(crate) type Breach = (Rule, String);
 
-pub(crate) type Check = fn(&Case) -> Result<(), Complaint>;
+pub(crate) type Check = fn(&CheckedWrite) -> Result<(), Breach>;
 
-/// One write that takes effect, and all that can excuse it.
-pub(crate) struct Case<'a> {
+/// A write that takes effect, and everything that may justify it.
+pub(crate) struct CheckedWrite<'a> {
     pub api: &'a Api,
     pub setup: &'a Setup,
-    pub view: View,
+    pub observed: ObservedRevisions,
     pub write: &'a Write,
-    /// What is stored before.
+    /// The object stored before.
     pub known: Option<&'a Object>,
-    /// The Service it is for.
+    /// The Service that the write is for.
     pub key: Key,
 }
 
-impl<'a> Case<'a> {
+impl<'a> CheckedWrite<'a> {
     pub fn services(&self) -> Vec<Option<&'a Service>> {
-        self.api.services.window(&self.key, self.view.since(WatchedResource::Services))
+        self.api.services.window(&self.key, self.observed.of(WatchedResource::Services))
     }
 
     pub fn known_slice(&self) -> Option<&'a EndpointSlice> {
@@ -76,8 +76,8 @@ impl<'a> Case<'a> {
         matches!(self.write, Write::Create(_))
     }
 
-    /// Labels of a slice that is, or is to be, written to.
-    pub fn check_manager(&self, manager: &str) -> Result<(), Complaint> {
+    /// Labels of the slice before and after the write.
+    pub fn check_manager(&self, manager: &str) -> Result<(), Breach> {
         for slice in self.known_slice().into_iter().chain(self.new_slice()) {
             let labels = &slice.meta.labels;
             if !labels.has(names::MANAGED_BY, manager) {
@@ -103,42 +103,42 @@ pub(crate) fn owner_uids(slice: &EndpointSlice) -> Vec<&Uid> {
     slice.meta.owners.iter().map(|owner| &owner.uid).collect()
 }
 
-impl World {
-    /// What can be judged when a write leaves.
+impl Simulation {
+    /// Checks when a write is sent.
     pub(crate) fn check_send(&mut self, process: usize, controller: Controller, write: &Write) {
         self.check_version(process, write);
         self.check_lease(process);
-        self.check_patience(process, write);
+        self.check_retry_after(process, write);
         self.check_absence(process, controller, write);
     }
 
     fn check_version(&mut self, process: usize, write: &Write) {
-        self.census.rule(Rule::NoStaleOverwrite);
-        let told = &self.processes[process].told;
-        let deleted = &self.processes[process].deleted;
-        let is_told = |version: ResourceVersion| told.contains(&version.number());
-        let complaint = match write {
+        self.coverage.count_rule(Rule::NoStaleOverwrite);
+        let received = &self.processes[process].received_versions;
+        let deleted = &self.processes[process].acknowledged_deletes;
+        let is_received = |version: ResourceVersion| received.contains(&version.number());
+        let breach = match write {
             Write::Create(object) if object.meta().resource_version.is_none() => return,
             Write::Create(_) => "a create names a version",
             Write::Update(object) if deleted.contains(&object.meta().uid) => {
-                "an update of what it deleted itself"
+                "an update of an object whose delete was acknowledged"
             }
             Write::Delete(target) if deleted.contains(&target.uid) => {
-                "a delete of what it deleted itself"
+                "a second delete of an object"
             }
-            Write::Update(object) if is_told(object.meta().resource_version) => return,
-            Write::Update(_) => "an update of a version the engine was not told",
+            Write::Update(object) if is_received(object.meta().resource_version) => return,
+            Write::Update(_) => "an update of a version that the engine did not receive",
             Write::Delete(target) if target.uid.is_empty() => "a delete without uid",
-            Write::Delete(target) if is_told(target.resource_version) => return,
-            Write::Delete(_) => "a delete of a version the engine was not told",
+            Write::Delete(target) if is_received(target.resource_version) => return,
+            Write::Delete(_) => "a delete of a version that the engine did not receive",
         };
         let key = write.key();
-        self.violate(Rule::NoStaleOverwrite, || format!("{complaint}: {key}"));
+        self.violate(Rule::NoStaleOverwrite, || format!("{breach}: {key}"));
     }
 
     fn check_lease(&mut self, process: usize) {
         if self.processes.len() > 1 {
-            self.census.rule(Rule::NoWriteWithoutLease);
+            self.coverage.count_rule(Rule::NoWriteWithoutLease);
             let lease = self.processes[process].lease;
             if self.now >= lease.renewed + RENEW_DEADLINE || !lease.is_leading {
                 let text = format!("p{process} renewed at {}", lease.renewed);
@@ -147,25 +147,25 @@ impl World {
         }
     }
 
-    /// Deletes that were held back for a sync under way may still go.
-    fn check_patience(&mut self, process: usize, write: &Write) {
+    /// Deferred deletes of a sync in flight are still allowed.
+    fn check_retry_after(&mut self, process: usize, write: &Write) {
         let until = self.processes[process].throttled_until;
         if until > Time::START && !matches!(write, Write::Delete(_)) {
-            self.census.rule(Rule::Patience);
+            self.coverage.count_rule(Rule::RetryAfter);
             if self.now < until {
-                let text = format!("{} is sent, asked to wait until {until}", write.key());
-                self.violate(Rule::Patience, || text);
+                let text = format!("{} is sent before the Retry-After time {until}", write.key());
+                self.violate(Rule::RetryAfter, || text);
             }
         }
     }
 
-    /// Deletions that rest on an absence need a live read that found nothing.
+    /// Deletions caused by missing objects need a live read that confirmed the absence.
     fn check_absence(&mut self, process: usize, controller: Controller, write: &Write) {
         let Write::Delete(target) = write else { return };
         let Some(key) = self.service_of(write) else { return };
-        let view = self.view_when_planned(process, controller, &key);
-        let services = self.api.services.window(&key, view.since(WatchedResource::Services));
-        let endpoints = self.api.endpoints.window(&key, view.since(WatchedResource::Endpoints));
+        let observed = self.observed_when_planned(process, controller, &key);
+        let services = self.api.services.window(&key, observed.of(WatchedResource::Services));
+        let endpoints = self.api.endpoints.window(&key, observed.of(WatchedResource::Endpoints));
         let is_mirrored = matches!(
             self.api.object(target.resource, &target.key),
             Some(Object::Slice(slice))
@@ -182,23 +182,23 @@ impl World {
         if needed.is_empty() {
             return;
         }
-        self.census.rule(Rule::NoDeletionFromAbsence);
+        self.coverage.count_rule(Rule::NoDeletionFromAbsence);
         let now = self.now;
-        let absences = &self.processes[process].absences;
+        let absences = &self.processes[process].confirmed_absences;
         let is_fresh = |read: &LiveRead| {
             absences.get(read).is_some_and(|read| now.since(*read) <= secs(FRESH_SECS))
         };
         if let Some(missing) = needed.iter().find(|read| !is_fresh(read)) {
-            let text = format!("{} deleted without looking at {missing:?}", target.key);
+            let text = format!("{} deleted without a live read of {missing:?}", target.key);
             self.violate(Rule::NoDeletionFromAbsence, || text);
         }
         if is_endpoints {
-            self.check_brake(process);
+            self.check_deletion_limit(process);
         }
     }
 
-    fn check_brake(&mut self, process: usize) {
-        self.census.rule(Rule::DeletionLimiter);
+    fn check_deletion_limit(&mut self, process: usize) {
+        self.coverage.count_rule(Rule::DeletionLimiter);
         let now = self.now;
         let deletions = &mut self.processes[process].deletions;
         deletions.push_back(now);
@@ -206,12 +206,12 @@ impl World {
         let n = deletions.len();
         if n > DELETIONS_MAX {
             self.violate(Rule::DeletionLimiter, || {
-                format!("{n} deletions from absence in a minute")
+                format!("{n} deletions of missing Services in a minute")
             });
         }
     }
 
-    /// What can be judged when a write takes effect.
+    /// Checks when a write takes effect.
     pub(crate) fn check_arrival(&mut self, request: &Request) {
         let write = request.write.as_ref();
         let known = self.api.object(write.resource(), &write.key());
@@ -223,25 +223,25 @@ impl World {
             let text = format!("{} has no Service", write.key());
             return self.violate(Rule::NoForeignObject, || text);
         };
-        let (api, setup, view) = (&self.api, &self.setup, request.view);
-        let case = Case { api, setup, view, write, known, key };
+        let (api, setup, observed) = (&self.api, &self.setup, request.observed);
+        let case = CheckedWrite { api, setup, observed, write, known, key };
         let checks: &[(Rule, Check)] = match request.controller {
             Controller::Slices => &slices::CHECKS,
             Controller::Endpoints => &endpoints::CHECKS,
             Controller::Mirror => &mirror::CHECKS,
         };
         let outcomes: Vec<_> = checks.iter().map(|(rule, check)| (*rule, check(&case))).collect();
-        let useless = is_useless(write, known);
+        let useless = is_redundant(write, known);
         for (rule, outcome) in outcomes {
-            self.census.rule(rule);
+            self.coverage.count_rule(rule);
             if let Err((rule, text)) = outcome {
                 self.violate(rule, || text);
             }
         }
-        self.census.rule(Rule::NoUselessWrite);
+        self.coverage.count_rule(Rule::NoRedundantWrite);
         if useless {
             let text = format!("update of {} changes nothing", write.key());
-            self.violate(Rule::NoUselessWrite, || text);
+            self.violate(Rule::NoRedundantWrite, || text);
         }
         self.check_trigger_time(write);
     }
@@ -249,29 +249,29 @@ impl World {
     fn check_trigger_time(&mut self, write: &Write) {
         let annotations = write.object().map(|object| &object.meta().annotations);
         let Some(text) = annotations.and_then(|all| all.get(names::TRIGGER_TIME)) else { return };
-        self.census.rule(Rule::TriggerTime);
+        self.coverage.count_rule(Rule::TriggerTime);
         let time: Option<Timestamp> = text.parse().ok();
         if !time.is_some_and(|time| self.is_known_time(time)) {
-            let text = format!("{}: nothing happened at {text}", write.key());
+            let text = format!("{}: no change happened at {text}", write.key());
             self.violate(Rule::TriggerTime, || text);
         }
     }
 
-    pub(crate) fn check_answer(&mut self, request: &Request, answer: &Answer) {
-        if let Answer::Invalid(reason) = answer {
+    pub(crate) fn check_response(&mut self, request: &Request, response: &Response) {
+        if let Response::Invalid(reason) = response {
             let text = format!("{} is invalid: {reason}", request.write.key());
-            self.violate(Rule::NoUselessWrite, || text);
+            self.violate(Rule::NoRedundantWrite, || text);
         }
     }
 
-    /// A lost watch shows.
-    pub(crate) fn check_readiness(&mut self, process: usize, kind: WatchedResource) {
+    /// A lost watch makes the engine not ready.
+    pub(crate) fn check_readiness(&mut self, process: usize, resource: WatchedResource) {
         let now = self.now.moment();
         let Some(engine) = &self.processes[process].engine else { return };
-        self.census.rule(Rule::HonestReadiness);
+        self.coverage.count_rule(Rule::AccurateReadiness);
         if engine.report(now).is_ready() {
-            let text = format!("p{process} is ready without {}", kind.as_str());
-            self.violate(Rule::HonestReadiness, || text);
+            let text = format!("p{process} is ready without a watch of {}", resource.as_str());
+            self.violate(Rule::AccurateReadiness, || text);
         }
     }
 }
@@ -293,17 +293,18 @@ fn takes_effect(api: &Api, write: &Write, known: Option<&Object>) -> bool {
     }
 }
 
-/// Nothing but the trigger time would be different.
-fn is_useless(write: &Write, known: Option<&Object>) -> bool {
+/// The write changes nothing but the trigger time.
+fn is_redundant(write: &Write, known: Option<&Object>) -> bool {
     let (Write::Update(new), Some(known)) = (write, known) else { return false };
     let (a, b) = (new.meta(), known.meta());
-    let notes = |meta: &endpointd_model::Meta| meta.annotations.with(names::TRIGGER_TIME, None);
+    let annotations =
+        |meta: &endpointd_model::Meta| meta.annotations.with(names::TRIGGER_TIME, None);
     let same_meta = a.labels == b.labels
-        && notes(a) == notes(b)
+        && annotations(a) == annotations(b)
         && a.owners == b.owners
         && a.finalizers == b.finalizers;
     let same_content = match (new, known) {
-        // Upstream takes a placeholder over when something else is deleted with it.
+        // Upstream reuses a placeholder when another slice is deleted in the same sync.
         (Object::Slice(new), Object::Slice(known)) => {
             !new.endpoints.is_empty()
                 && new.endpoints == known.endpoints

@@ -1,5 +1,5 @@
-//! What must be published, worked out the slow and obvious way from `spec/behaviour.md` and
-//! `spec/beyond.md`. Shares nothing with the product but `model`.
+//! The oracle: what must be published, computed in the simplest way from `docs/spec.md`. It shares
+//! only `model` with the product.
 
 pub mod endpoints;
 pub mod hints;
@@ -12,25 +12,25 @@ use endpointd_model::{EndpointSlice, Key, Labels, names};
 use crate::api::Api;
 use crate::script::Setup;
 
-/// Everything that is not as it should be.
-pub fn judge(api: &Api, setup: &Setup) -> Vec<String> {
-    let mut complaints = Vec::new();
+/// All differences between the stored objects and the specification.
+pub fn compare(api: &Api, setup: &Setup) -> Vec<String> {
+    let mut differences = Vec::new();
     for service in api.services.values() {
-        complaints.extend(slices::judge(api, setup, service));
-        complaints.extend(hints::judge(api, service));
-        complaints.extend(endpoints::judge(api, service));
+        differences.extend(slices::compare(api, setup, service));
+        differences.extend(hints::compare(api, service));
+        differences.extend(endpoints::compare(api, service));
     }
-    complaints.extend(endpoints::judge_leftovers(api));
-    complaints.extend(mirror::judge(api, setup));
-    complaints
+    differences.extend(endpoints::find_leftovers(api));
+    differences.extend(mirror::compare(api, setup));
+    differences
 }
 
-/// Endpoints that are published and should not be.
+/// Endpoints that are published but not desired.
 pub fn unwanted(api: &Api) -> Vec<String> {
     api.services.values().flat_map(|service| slices::unwanted(api, service)).collect()
 }
 
-/// The slices that say they are for `key` and managed by `manager`, and are not on their way out.
+/// Slices labelled for `key` and `manager` that are not being deleted.
 pub fn slices_of<'a>(
     api: &'a Api,
     key: &'a Key,
@@ -45,7 +45,7 @@ pub fn slices_of<'a>(
     })
 }
 
-/// Without the labels that only controllers set.
+/// Without the reserved labels.
 pub fn plain_labels(labels: &Labels, reserved: &[&str]) -> Labels {
     let plain = labels.iter().filter(|(key, _)| !reserved.contains(&key.as_ref()));
     plain.map(|(key, value)| (key.clone(), value.clone())).collect()

@@ -1,6 +1,6 @@
-//! One daemon: an engine, its five watches, and its claim to the lease.
+//! One daemon: an engine, its five watches, and its hold on the lease.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use endpointd_engine::{ControllerSettings, Engine, RequestId, Settings};
@@ -9,8 +9,8 @@ use endpointd_model::{Controller, Key, LiveRead, Uid, WatchedResource};
 use crate::clock::Time;
 use crate::script::Setup;
 
-/// Upstream's timings: a holder that cannot renew gives up after the deadline, others take over
-/// when the record has not changed for the duration.
+/// client-go's defaults: a holder that cannot renew stops after the deadline; others take over
+/// when the record has not changed for the lease duration.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 pub const LEASE_DURATION: Duration = Duration::from_secs(15);
 pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
@@ -19,62 +19,62 @@ pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
 pub struct Process {
     /// None while the process is down.
     pub engine: Option<Engine>,
-    /// Answers to an earlier life are nobody's.
-    pub life: u32,
-    pub streams: [Stream; 5],
+    /// Responses to requests of an earlier incarnation are dropped.
+    pub incarnation: u32,
+    pub watches: [Watch; 5],
     pub asleep_until: Time,
     pub wakes_at: Option<Time>,
-    pub lease: Claim,
-    /// Versions of published objects the engine was told, by watch, answer, or live read.
-    pub told: HashSet<u64>,
-    /// Deletes that are done but not answered yet.
-    pub deleting: Vec<(RequestId, Uid)>,
-    /// What the API server told it is deleted.
-    pub deleted: HashSet<Uid>,
-    /// When a live read last found nothing.
-    pub absences: BTreeMap<LiveRead, Time>,
-    /// Deletions that rested on an absence, in the last minute.
+    pub lease: LeaseHold,
+    /// Versions of published objects that the engine received by watch, response, or live read.
+    pub received_versions: BTreeSet<u64>,
+    /// Deletes that are applied but not acknowledged yet.
+    pub unacknowledged_deletes: Vec<(RequestId, Uid)>,
+    /// Uids of objects whose deletion was acknowledged.
+    pub acknowledged_deletes: BTreeSet<Uid>,
+    /// When a live read last confirmed the absence.
+    pub confirmed_absences: BTreeMap<LiveRead, Time>,
+    /// Deletions caused by missing objects in the last minute.
     pub deletions: VecDeque<Time>,
-    /// What could be known when a sync under way was planned: its deletes go out last.
-    pub plans: BTreeMap<(Controller, Key), View>,
-    /// The API server asked it to wait until then.
+    /// What the engine had observed when it planned a sync in flight; deletes leave last.
+    pub observed_at_plan: BTreeMap<(Controller, Key), ObservedRevisions>,
+    /// No write before this time: a 429 with Retry-After.
     pub throttled_until: Time,
-    /// Requests that are out.
+    /// Requests in flight.
     pub n_in_flight: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Claim {
+pub struct LeaseHold {
     pub is_leading: bool,
     pub renewed: Time,
     pub cut_off_until: Time,
 }
 
-/// The news of one kind, on their way to one process.
+/// One watch of one process.
 #[derive(Clone, Debug, Default)]
-pub struct Stream {
-    /// Everything up to this revision has been told.
-    pub seen: u64,
-    /// The oldest revision the engine may still know objects of: lower than `seen` while an old
-    /// picture is being told.
+pub struct Watch {
+    /// All events up to this revision were delivered.
+    pub delivered: u64,
+    /// The oldest revision whose objects the cache may still hold: lower than `delivered` while
+    /// an outdated list is delivered.
     pub known_since: u64,
     pub delay: Duration,
-    pub state: StreamState,
-    /// Events of an earlier connection are nobody's.
+    pub state: WatchState,
+    /// Events of an earlier connection are dropped.
     pub connection: u32,
-    /// A delivery is under way at this time.
+    /// The next delivery is scheduled for this time.
     pub due: Option<Time>,
     pub frozen_until: Time,
-    pub is_lost: bool,
-    /// The last picture was a lie; the next one will set it right.
-    pub is_deceived: bool,
+    pub is_disconnected: bool,
+    /// The last list was falsely empty; the next one corrects it.
+    pub has_false_list: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StreamState {
+pub enum WatchState {
     #[default]
     Down,
-    /// A picture as of this revision is half told.
+    /// Half of a list as of this revision was delivered.
     Listing(u64),
     Live,
 }
@@ -83,62 +83,62 @@ impl Process {
     pub fn new() -> Self {
         Self {
             engine: None,
-            life: 0,
-            streams: Default::default(),
+            incarnation: 0,
+            watches: Default::default(),
             asleep_until: Time::START,
             wakes_at: None,
-            lease: Claim::default(),
-            told: HashSet::new(),
-            deleting: Vec::new(),
-            deleted: HashSet::new(),
-            absences: BTreeMap::new(),
+            lease: LeaseHold::default(),
+            received_versions: BTreeSet::new(),
+            unacknowledged_deletes: Vec::new(),
+            acknowledged_deletes: BTreeSet::new(),
+            confirmed_absences: BTreeMap::new(),
             deletions: VecDeque::new(),
-            plans: BTreeMap::new(),
+            observed_at_plan: BTreeMap::new(),
             throttled_until: Time::START,
             n_in_flight: 0,
         }
     }
 
     pub fn start(&mut self, setup: &Setup, seed: u64) {
-        self.life += 1;
-        self.engine = Some(Engine::new(settings(setup, seed ^ u64::from(self.life))));
-        self.forget();
+        self.incarnation += 1;
+        self.engine = Some(Engine::new(settings(setup, seed ^ u64::from(self.incarnation))));
+        self.reset();
     }
 
-    pub fn die(&mut self) {
-        self.life += 1;
+    pub fn stop(&mut self) {
+        self.incarnation += 1;
         self.engine = None;
-        self.forget();
+        self.reset();
     }
 
-    fn forget(&mut self) {
-        for stream in &mut self.streams {
-            let connection = stream.connection + 1;
-            *stream = Stream { connection, delay: stream.delay, ..Stream::default() };
+    fn reset(&mut self) {
+        for watch in &mut self.watches {
+            let connection = watch.connection + 1;
+            *watch = Watch { connection, delay: watch.delay, ..Watch::default() };
         }
         self.wakes_at = None;
         self.asleep_until = Time::START;
-        self.lease = Claim { cut_off_until: self.lease.cut_off_until, ..Claim::default() };
-        self.told.clear();
-        self.deleting.clear();
-        self.deleted.clear();
-        self.absences.clear();
+        self.lease = LeaseHold { cut_off_until: self.lease.cut_off_until, ..LeaseHold::default() };
+        self.received_versions.clear();
+        self.unacknowledged_deletes.clear();
+        self.acknowledged_deletes.clear();
+        self.confirmed_absences.clear();
         self.deletions.clear();
-        self.plans.clear();
+        self.observed_at_plan.clear();
         self.throttled_until = Time::START;
         self.n_in_flight = 0;
     }
 
-    pub fn stream(&mut self, kind: WatchedResource) -> &mut Stream {
-        &mut self.streams[kind as usize]
+    pub fn watch(&mut self, resource: WatchedResource) -> &mut Watch {
+        &mut self.watches[resource as usize]
     }
 
-    /// What the engine may know of each kind: nothing older than these revisions.
-    pub fn view(&self) -> View {
-        View(std::array::from_fn(|at| self.streams[at].known_since))
+    /// The cache holds no object older than these revisions.
+    pub fn observed(&self) -> ObservedRevisions {
+        ObservedRevisions(std::array::from_fn(|at| self.watches[at].known_since))
     }
 
-    /// The office's rule: leading, and the deadline is not over.
+    /// Leading, and the renew deadline has not passed.
     pub fn may_write(&self, now: Time) -> bool {
         self.lease.is_leading && now < self.lease.renewed + RENEW_DEADLINE
     }
@@ -155,12 +155,12 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
     settings
 }
 
-/// How far each watch had come when something was decided.
+/// The position of each watch at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct View([u64; 5]);
+pub struct ObservedRevisions([u64; 5]);
 
-impl View {
-    pub fn since(&self, kind: WatchedResource) -> u64 {
-        self.0[kind as usize]
+impl ObservedRevisions {
+    pub fn of(&self, resource: WatchedResource) -> u64 {
+        self.0[resource as usize]
     }
 }

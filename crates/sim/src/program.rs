@@ -1,8 +1,8 @@
-//! What the program does around the runs: hand them out to threads, show how far it is, tell.
+//! The program around the runs: threads, progress bar, output.
 
 pub mod hunt;
-pub mod tell;
-pub mod work;
+pub mod jobs;
+pub mod output;
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use std::thread;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Does `work` for every number below `n`, on all cores, and hands the results over as they come.
+/// Does `work` for every number below `n` on all cores; `take` gets each result when it is ready.
 pub fn on_all_cores<T: Send>(
     n: usize,
     work: impl Fn(usize) -> T + Sync,

@@ -1,6 +1,6 @@
-//! A history before it happens: what people, kubelets, and bad luck do, one act after the other.
-//! Acts name places (`pod 3 of namespace a`), not objects, so that a script still makes sense when
-//! acts are left out of it.
+//! The script of a run: what users, kubelets, and faults do, one action after the other. Actions
+//! name places (`pod 3 of namespace 0`), not objects, so that a script stays meaningful when the
+//! shrinker leaves actions out.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ pub struct Script {
     pub steps: Vec<Step>,
 }
 
-/// What holds for a whole run.
+/// Settings of a whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
     pub endpoints_per_slice_max: usize,
     pub mirrored_per_subset_max: usize,
     pub batch_period: Duration,
-    /// One process without election, or several that stand for one lease.
+    /// One process without leader election, or several that compete for one lease.
     pub n_processes: usize,
 }
 
@@ -34,34 +34,34 @@ impl Default for Setup {
     }
 }
 
-/// An act, and how long nothing else is done afterwards.
+/// An action, and the virtual time that passes after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    pub act: Act,
+    pub action: Action,
     pub pause: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Act {
-    Pod(Place, PodAct),
-    Service(Place, ServiceAct),
-    Node(u8, NodeAct),
-    /// Endpoints written by hand, under the name of a Service.
-    Endpoints(Place, EndpointsAct),
-    Namespace(u8, NamespaceAct),
-    /// Someone else writes to the slice with this index, or adds one.
-    Slice(u32, SliceAct),
-    /// The object at this index of a kind becomes unreadable.
-    Garble(WatchedResource, u32),
-    /// Of one process.
+pub enum Action {
+    Pod(Place, PodAction),
+    Service(Place, ServiceAction),
+    Node(u8, NodeAction),
+    /// Endpoints that a user writes, under the name of a Service.
+    Endpoints(Place, EndpointsAction),
+    Namespace(u8, NamespaceAction),
+    /// Another client writes to the slice with this index, or adds one.
+    Slice(u32, SliceAction),
+    /// The object with this index cannot be decoded any more.
+    Corrupt(WatchedResource, u32),
+    /// A watch of one process fails.
     Watch(u8, WatchedResource, WatchFault),
-    /// What becomes of the next write.
-    Mishap(Mishap),
+    /// The next write meets this fault.
+    Request(RequestFault),
     Fault(Fault),
     Process(u8, ProcessFault),
     Check(Check),
-    /// All faults end; everything must come to rest and be right.
-    Calm,
+    /// All faults end; the cluster must converge and no request may follow.
+    Quiesce,
 }
 
 /// Namespace and number.
@@ -71,9 +71,9 @@ pub struct Place {
     pub number: u16,
 }
 
-/// `u32` is a variety: which labels, addresses, ports, and so on.
+/// The `u32` is a shape: it decides labels, addresses, ports, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PodAct {
+pub enum PodAction {
     Create(u32),
     Ready,
     Unready,
@@ -81,16 +81,16 @@ pub enum PodAct {
     Fail,
     Succeed,
     Remove,
-    /// Removed, and another of the same name at once.
+    /// Deleted and at once created under the same name.
     Replace(u32),
     Relabel(u32),
-    Readdress(u32),
+    ChangeAddress(u32),
     Move(u32),
     Rename(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServiceAct {
+pub enum ServiceAction {
     Create(u32),
     Remove,
     Recreate(u32),
@@ -104,22 +104,22 @@ pub enum ServiceAct {
     PublishReady,
     Families(u32),
     Topology(u32),
-    /// Deletion has begun and is held up.
+    /// Deletion has begun; a finalizer keeps the object.
     Delete,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeAct {
+pub enum NodeAction {
     Put(u32),
     Remove,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndpointsAct {
+pub enum EndpointsAction {
     Put(u32),
     SkipMirror,
     Lock,
-    Unmark,
+    RemoveMarks,
     Annotate(u32),
     Empty,
     Remove,
@@ -127,74 +127,74 @@ pub enum EndpointsAct {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamespaceAct {
+pub enum NamespaceAction {
     End,
     Begin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SliceAct {
+pub enum SliceAction {
     Delete,
     DropEndpoint,
-    Readdress,
-    Unhint,
+    ChangeAddress,
+    DropHints,
     Relabel,
-    Disown,
-    GiveAway,
+    DropOwners,
+    ChangeManager,
     SetFinalizer,
     DropFinalizer,
-    /// Another writer's slice for a Service.
+    /// A slice of another controller for a Service.
     AddForeign(u32),
-    /// With our label, but nobody's.
-    AddImpostor(u32),
+    /// A slice with our managed-by label that we did not write.
+    AddMislabelled(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchFault {
-    /// Every change comes so much later from now on.
+    /// From now on every event is delayed by this time.
     Delay(Duration),
-    /// Nothing comes, not even an end.
+    /// No event and no end of the stream for this time.
     Freeze(Duration),
-    /// Cut, and resumed where it was.
-    Cut(Duration),
-    /// Resumed so many changes earlier: they come twice.
+    /// Disconnected; resumes at the same resourceVersion.
+    Disconnect(Duration),
+    /// Resumes so many events earlier: they are delivered twice.
     Replay(u32),
-    /// History is gone: 410, then a new picture.
-    Gone(Duration),
-    /// The next picture is so many revisions old.
-    OldPicture(u32),
+    /// The resourceVersion has expired: 410, then a relist.
+    Expired(Duration),
+    /// A list as of so many revisions earlier.
+    OutdatedList(u32),
     Bookmark,
-    /// A picture that shows nothing at all, as a broken server might give it.
-    EmptyPicture,
+    /// A list without objects, as a faulty API server might send it.
+    EmptyList,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mishap {
-    /// Stored, but the answer is lost.
-    LostApplied,
-    LostNotApplied,
-    /// The client gives up, and later it is stored after all.
+pub enum RequestFault {
+    /// Stored, but the response is lost.
+    ResponseLost,
+    RequestLost,
+    /// The client times out; the write is stored later.
     AppliedLate(Duration),
     ServerError,
     Unreachable,
     Throttled(u32),
     Forbidden,
-    /// Someone else writes to the same object just before.
-    Overtaken,
-    SlowAnswer(Duration),
+    /// Another client writes to the same object just before.
+    ConcurrentWrite,
+    SlowResponse(Duration),
     SlowRequest(Duration),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nobody can reach the API server.
+    /// The API server is unreachable.
     Outage(Duration),
     /// Live reads fail.
-    Blind(Duration),
+    FailedReads(Duration),
     /// Creates are refused (a quota).
     NoCreates(Duration),
     /// Every write for this Service is refused.
-    Refused(Place, Duration),
+    Rejected(Place, Duration),
     Webhook(Duration),
     ClockJump(i64),
     Compact(WatchedResource),
@@ -202,29 +202,29 @@ pub enum Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessFault {
-    /// Killed, and started again after this time.
+    /// Killed, and restarted after this time.
     Crash(Duration),
     /// Stopped and continued, as by SIGSTOP.
     Sleep(Duration),
     /// It cannot renew its lease.
     CutOffLease(Duration),
-    /// It takes the lease as if nobody held it.
+    /// It takes the lease although another process holds it.
     StealLease,
 }
 
-/// What a script can ask for by itself, besides what always holds.
+/// Checks that a script asks for, in addition to the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// From here on requests are counted.
-    Mark,
-    /// So many requests at most since the mark.
-    FewRequests(u64),
-    /// Nothing is published that is not wanted, whatever else is missing.
-    NothingUnwanted,
+    /// Starts to count requests.
+    CountRequests,
+    /// At most so many requests since the count started.
+    RequestsAtMost(u64),
+    /// No published endpoint is unwanted; missing ones are allowed.
+    NoUnwantedEndpoint,
 }
 
 impl Step {
-    pub fn new(act: Act, pause: Duration) -> Self {
-        Self { act, pause }
+    pub fn new(action: Action, pause: Duration) -> Self {
+        Self { action, pause }
     }
 }

@@ -1,78 +1,80 @@
-//! The small-scope search: two Services, three pods, two slices, eight acts, in all orders.
+//! The small-scope search: two Services, three pods, two slices, eight actions, in all orders.
 //!
-//! The reduction: acts on the same object keep their order, because another order makes them other
-//! acts (a pod cannot become ready before it is there). Between acts either nothing passes, or a
-//! few milliseconds (requests are under way), or a second (all is settled), the same for a whole
-//! run or changing from act to act.
-
-use std::time::Duration;
+//! The reduction: actions on the same object keep their order, because in another order they are
+//! different actions (a pod cannot become ready before it exists). The delay between actions is
+//! zero, a few milliseconds (requests are in flight), or a second (all syncs have ended); it is
+//! constant in a run or alternates.
 
 use endpointd_model::WatchedResource;
 
 use crate::clock::{millis, secs};
-use crate::plans::Plan;
-use crate::play::Manner;
+use crate::fault_schedules::Schedule;
+use crate::run::RunOptions;
 use crate::script::{
-    Act, EndpointsAct, Fault, Mishap, NodeAct, Place, PodAct, ProcessFault, Script, ServiceAct,
-    Setup, SliceAct, Step, WatchFault,
+    Action, EndpointsAction, Fault, NodeAction, Place, PodAction, ProcessFault, RequestFault,
+    Script, ServiceAction, Setup, SliceAction, Step, WatchFault,
 };
 
 const WEB: Place = Place { namespace: 0, number: 0 };
 const API: Place = Place { namespace: 0, number: 1 };
 
-/// How long nothing is done after each act, by its place in the run.
-const RHYTHMS: [[u64; 2]; 4] = [[0, 0], [7, 7], [1000, 1000], [0, 12]];
+/// Milliseconds after each action, alternating between the two.
+const INTER_ACTION_DELAYS: [[u64; 2]; 4] = [[0, 0], [7, 7], [1000, 1000], [0, 12]];
 
-/// Chains of acts: any order, but each chain in its own.
-type Deck = Vec<Vec<Act>>;
+/// Actions of one chain keep their order; chains interleave in every order.
+type ActionChains = Vec<Vec<Action>>;
 
-/// One run of a deck.
+/// All interleavings of some chains of actions.
 pub struct Search {
     pub name: &'static str,
-    deck: Deck,
+    chains: ActionChains,
     orders: Vec<Vec<usize>>,
 }
 
 impl Search {
     pub fn len(&self) -> usize {
-        self.orders.len() * RHYTHMS.len()
+        self.orders.len() * INTER_ACTION_DELAYS.len()
     }
 
     pub fn is_empty(&self) -> bool {
         self.orders.is_empty()
     }
 
-    pub fn plan(&self, number: usize) -> Plan {
-        let order = &self.orders[number / RHYTHMS.len()];
-        let rhythm = RHYTHMS[number % RHYTHMS.len()];
-        let mut next = vec![0; self.deck.len()];
-        let mut steps = begin();
+    pub fn schedule(&self, number: usize) -> Schedule {
+        let order = &self.orders[number / INTER_ACTION_DELAYS.len()];
+        let delays = INTER_ACTION_DELAYS[number % INTER_ACTION_DELAYS.len()];
+        let mut next = vec![0; self.chains.len()];
+        let mut steps = initial_steps();
         for (at, chain) in order.iter().enumerate() {
-            let act = self.deck[*chain][next[*chain]].clone();
+            let action = self.chains[*chain][next[*chain]].clone();
             next[*chain] += 1;
-            steps.push(Step::new(act, millis(rhythm[at % 2])));
+            steps.push(Step::new(action, millis(delays[at % 2])));
         }
         let setup = Setup { endpoints_per_slice_max: 2, ..Setup::default() };
         let script = Script { seed: number as u64, setup, steps };
-        Plan { name: format!("search {} {number}", self.name), script, manner: Manner::default() }
+        Schedule {
+            name: format!("search {} {number}", self.name),
+            script,
+            options: RunOptions::default(),
+        }
     }
 }
 
 pub fn searches() -> Vec<Search> {
-    let decks = [
+    let scopes = [
         ("crash", crash()),
-        ("lost answers", lost_answers()),
-        ("unseen", unseen()),
+        ("lost responses", lost_responses()),
+        ("undelivered", undelivered()),
         ("recreated", recreated()),
-        ("meddling", meddling()),
+        ("foreign_edits", foreign_edits()),
         ("mirroring", mirroring()),
         ("nodes", nodes()),
     ];
-    let search = |(name, deck): (&'static str, Deck)| {
-        let lengths: Vec<usize> = deck.iter().map(Vec::len).collect();
-        Search { name, orders: orders(lengths), deck }
+    let search = |(name, chains): (&'static str, ActionChains)| {
+        let lengths: Vec<usize> = chains.iter().map(Vec::len).collect();
+        Search { name, orders: orders(lengths), chains }
     };
-    decks.into_iter().map(search).collect()
+    scopes.into_iter().map(search).collect()
 }
 
 /// Every way to interleave chains of these lengths.
@@ -94,112 +96,114 @@ fn orders(left: Vec<usize>) -> Vec<Vec<usize>> {
     all
 }
 
-fn pod(number: u16, what: PodAct) -> Act {
-    Act::Pod(Place { namespace: 0, number }, what)
+fn pod(number: u16, what: PodAction) -> Action {
+    Action::Pod(Place { namespace: 0, number }, what)
 }
 
-fn service(place: Place, what: ServiceAct) -> Act {
-    Act::Service(place, what)
+fn service(place: Place, what: ServiceAction) -> Action {
+    Action::Service(place, what)
 }
 
-fn begin() -> Vec<Step> {
-    use crate::plans::{PLAIN_SERVICE, plain_node, plain_pod};
-    let settle: Duration = secs(1);
+fn initial_steps() -> Vec<Step> {
+    use crate::fault_schedules::{PLAIN_SERVICE, plain_node, plain_pod};
     let mut steps = vec![
-        Step::new(Act::Node(0, NodeAct::Put(plain_node(0))), millis(0)),
-        Step::new(service(WEB, ServiceAct::Create(PLAIN_SERVICE)), millis(0)),
-        Step::new(service(API, ServiceAct::Create(PLAIN_SERVICE)), millis(0)),
+        Step::new(Action::Node(0, NodeAction::Put(plain_node(0))), millis(0)),
+        Step::new(service(WEB, ServiceAction::Create(PLAIN_SERVICE)), millis(0)),
+        Step::new(service(API, ServiceAction::Create(PLAIN_SERVICE)), millis(0)),
     ];
     for number in 0..3 {
-        let variety = plain_pod(u32::from(number) + 1, 0);
-        steps.push(Step::new(pod(number, PodAct::Create(variety)), millis(0)));
+        let shape = plain_pod(u32::from(number) + 1, 0);
+        steps.push(Step::new(pod(number, PodAction::Create(shape)), millis(0)));
     }
     if let Some(last) = steps.last_mut() {
-        last.pause = settle;
+        last.pause = secs(1);
     }
     steps
 }
 
-fn crash() -> Deck {
+fn crash() -> ActionChains {
     vec![
-        vec![pod(0, PodAct::Unready), pod(0, PodAct::Ready), pod(0, PodAct::Remove)],
-        vec![service(WEB, ServiceAct::Ports(1)), service(WEB, ServiceAct::Relabel(0))],
+        vec![pod(0, PodAction::Unready), pod(0, PodAction::Ready), pod(0, PodAction::Remove)],
+        vec![service(WEB, ServiceAction::Ports(1)), service(WEB, ServiceAction::Relabel(0))],
         vec![
-            Act::Process(0, ProcessFault::Crash(millis(1))),
-            Act::Process(0, ProcessFault::Crash(millis(5))),
+            Action::Process(0, ProcessFault::Crash(millis(1))),
+            Action::Process(0, ProcessFault::Crash(millis(5))),
         ],
-        vec![Act::Slice(0, SliceAct::Delete)],
+        vec![Action::Slice(0, SliceAction::Delete)],
     ]
 }
 
-fn lost_answers() -> Deck {
+fn lost_responses() -> ActionChains {
     vec![
-        vec![pod(0, PodAct::Unready), pod(0, PodAct::Remove)],
-        vec![pod(1, PodAct::Terminate), pod(1, PodAct::Remove)],
+        vec![pod(0, PodAction::Unready), pod(0, PodAction::Remove)],
+        vec![pod(1, PodAction::Terminate), pod(1, PodAction::Remove)],
         vec![
-            Act::Mishap(Mishap::LostApplied),
-            Act::Mishap(Mishap::AppliedLate(millis(30))),
-            Act::Mishap(Mishap::Overtaken),
+            Action::Request(RequestFault::ResponseLost),
+            Action::Request(RequestFault::AppliedLate(millis(30))),
+            Action::Request(RequestFault::ConcurrentWrite),
         ],
-        vec![service(WEB, ServiceAct::Ports(1))],
+        vec![service(WEB, ServiceAction::Ports(1))],
     ]
 }
 
-fn unseen() -> Deck {
+fn undelivered() -> ActionChains {
     vec![
-        vec![pod(0, PodAct::Remove), pod(0, PodAct::Create(7))],
-        vec![Act::Watch(0, WatchedResource::Pods, WatchFault::Gone(millis(20)))],
-        vec![Act::Watch(0, WatchedResource::Slices, WatchFault::Freeze(millis(40)))],
-        vec![service(API, ServiceAct::Select(1)), service(API, ServiceAct::Remove)],
-        vec![Act::Watch(0, WatchedResource::Services, WatchFault::OldPicture(4))],
-        vec![pod(1, PodAct::Unready)],
+        vec![pod(0, PodAction::Remove), pod(0, PodAction::Create(7))],
+        vec![Action::Watch(0, WatchedResource::Pods, WatchFault::Expired(millis(20)))],
+        vec![Action::Watch(0, WatchedResource::Slices, WatchFault::Freeze(millis(40)))],
+        vec![service(API, ServiceAction::Select(1)), service(API, ServiceAction::Remove)],
+        vec![Action::Watch(0, WatchedResource::Services, WatchFault::OutdatedList(4))],
+        vec![pod(1, PodAction::Unready)],
     ]
 }
 
-fn recreated() -> Deck {
+fn recreated() -> ActionChains {
     vec![
-        vec![service(WEB, ServiceAct::Recreate(3)), service(WEB, ServiceAct::Recreate(3))],
-        vec![pod(0, PodAct::Replace(7)), pod(0, PodAct::Fail)],
-        vec![Act::Mishap(Mishap::SlowAnswer(millis(50)))],
-        vec![Act::Watch(0, WatchedResource::Endpoints, WatchFault::Gone(millis(20)))],
-        vec![Act::Slice(1, SliceAct::Disown), Act::Slice(1, SliceAct::GiveAway)],
-    ]
-}
-
-fn meddling() -> Deck {
-    vec![
-        vec![Act::Slice(0, SliceAct::DropEndpoint), Act::Slice(0, SliceAct::Delete)],
-        vec![Act::Slice(1, SliceAct::SetFinalizer), Act::Slice(1, SliceAct::Delete)],
-        vec![Act::Endpoints(WEB, EndpointsAct::Remove)],
-        vec![pod(2, PodAct::Unready)],
-        vec![Act::Mishap(Mishap::SlowAnswer(millis(50)))],
-        vec![Act::Mishap(Mishap::Unreachable)],
-    ]
-}
-
-fn mirroring() -> Deck {
-    let by_hand = |what| Act::Endpoints(API, what);
-    vec![
-        vec![service(API, ServiceAct::Unselect), service(API, ServiceAct::Select(3))],
+        vec![service(WEB, ServiceAction::Recreate(3)), service(WEB, ServiceAction::Recreate(3))],
+        vec![pod(0, PodAction::Replace(7)), pod(0, PodAction::Fail)],
+        vec![Action::Request(RequestFault::SlowResponse(millis(50)))],
+        vec![Action::Watch(0, WatchedResource::Endpoints, WatchFault::Expired(millis(20)))],
         vec![
-            by_hand(EndpointsAct::Put(crate::plans::plain_endpoints(2, 0))),
-            by_hand(EndpointsAct::Remove),
+            Action::Slice(1, SliceAction::DropOwners),
+            Action::Slice(1, SliceAction::ChangeManager),
         ],
-        vec![Act::Mishap(Mishap::SlowRequest(millis(50)))],
-        vec![service(WEB, ServiceAct::Unselect)],
-        vec![Act::Watch(0, WatchedResource::Endpoints, WatchFault::Cut(millis(30)))],
-        vec![Act::Process(0, ProcessFault::Crash(millis(5)))],
     ]
 }
 
-fn nodes() -> Deck {
-    use crate::plans::plain_node;
+fn foreign_edits() -> ActionChains {
     vec![
-        vec![Act::Node(0, NodeAct::Remove), Act::Node(0, NodeAct::Put(plain_node(1)))],
-        vec![Act::Watch(0, WatchedResource::Nodes, WatchFault::EmptyPicture)],
-        vec![Act::Fault(Fault::Blind(millis(40)))],
-        vec![pod(0, PodAct::Unready), pod(0, PodAct::Ready)],
-        vec![Act::Mishap(Mishap::LostNotApplied)],
-        vec![pod(1, PodAct::Replace(7))],
+        vec![Action::Slice(0, SliceAction::DropEndpoint), Action::Slice(0, SliceAction::Delete)],
+        vec![Action::Slice(1, SliceAction::SetFinalizer), Action::Slice(1, SliceAction::Delete)],
+        vec![Action::Endpoints(WEB, EndpointsAction::Remove)],
+        vec![pod(2, PodAction::Unready)],
+        vec![Action::Request(RequestFault::SlowResponse(millis(50)))],
+        vec![Action::Request(RequestFault::Unreachable)],
+    ]
+}
+
+fn mirroring() -> ActionChains {
+    let written = |what| Action::Endpoints(API, what);
+    vec![
+        vec![service(API, ServiceAction::Unselect), service(API, ServiceAction::Select(3))],
+        vec![
+            written(EndpointsAction::Put(crate::fault_schedules::plain_endpoints(2, 0))),
+            written(EndpointsAction::Remove),
+        ],
+        vec![Action::Request(RequestFault::SlowRequest(millis(50)))],
+        vec![service(WEB, ServiceAction::Unselect)],
+        vec![Action::Watch(0, WatchedResource::Endpoints, WatchFault::Disconnect(millis(30)))],
+        vec![Action::Process(0, ProcessFault::Crash(millis(5)))],
+    ]
+}
+
+fn nodes() -> ActionChains {
+    use crate::fault_schedules::plain_node;
+    vec![
+        vec![Action::Node(0, NodeAction::Remove), Action::Node(0, NodeAction::Put(plain_node(1)))],
+        vec![Action::Watch(0, WatchedResource::Nodes, WatchFault::EmptyList)],
+        vec![Action::Fault(Fault::FailedReads(millis(40)))],
+        vec![pod(0, PodAction::Unready), pod(0, PodAction::Ready)],
+        vec![Action::Request(RequestFault::RequestLost)],
+        vec![pod(1, PodAction::Replace(7))],
     ]
 }

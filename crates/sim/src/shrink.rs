@@ -1,16 +1,16 @@
-//! From a history that fails to the shortest one found that still fails in the same way.
+//! Shortens a failing script as long as it still breaks the same rule.
 
-use crate::census::{Rule, Violation};
-use crate::play::{Manner, play_with};
-use crate::script::{Act, Script, Setup};
+use crate::coverage::{Rule, Violation};
+use crate::run::{RunOptions, run_with};
+use crate::script::{Action, Script, Setup};
 
-/// Runs spent on one history at most.
+/// Limit of runs for one script.
 const RUNS_MAX: usize = 4000;
 
-/// Leaves out as many steps as it can, in ever smaller pieces, then pauses, then settings.
-pub fn shrink(script: &Script, manner: Manner) -> Script {
-    let Some(violation) = play_with(script, manner).violation else { return script.clone() };
-    let mut shrinker = Shrinker { rule: violation.rule, manner, n_runs: 0 };
+/// Removes steps in ever smaller pieces, then simplifies settings, then removes pauses.
+pub fn shrink(script: &Script, options: RunOptions) -> Script {
+    let Some(violation) = run_with(script, options).violation else { return script.clone() };
+    let mut shrinker = Shrinker { rule: violation.rule, options, n_runs: 0 };
     let mut best = script.clone();
     loop {
         let before = best.steps.len();
@@ -25,14 +25,14 @@ pub fn shrink(script: &Script, manner: Manner) -> Script {
 
 struct Shrinker {
     rule: Rule,
-    manner: Manner,
+    options: RunOptions,
     n_runs: usize,
 }
 
 impl Shrinker {
     fn still_fails(&mut self, script: &Script) -> bool {
         self.n_runs += 1;
-        let violation: Option<Violation> = play_with(script, self.manner).violation;
+        let violation: Option<Violation> = run_with(script, self.options).violation;
         self.n_runs <= RUNS_MAX && violation.is_some_and(|found| found.rule == self.rule)
     }
 
@@ -41,13 +41,13 @@ impl Shrinker {
         loop {
             let mut end = best.steps.len();
             while end > 0 && self.n_runs < RUNS_MAX {
-                let begin = end.saturating_sub(piece);
+                let start = end.saturating_sub(piece);
                 let mut shorter = best.clone();
-                shorter.steps.drain(begin..end);
+                shorter.steps.drain(start..end);
                 if self.still_fails(&shorter) {
                     best = shorter;
                 }
-                end = begin.min(best.steps.len());
+                end = start.min(best.steps.len());
             }
             if piece == 1 || self.n_runs >= RUNS_MAX {
                 return best;
@@ -57,12 +57,12 @@ impl Shrinker {
     }
 
     fn simpler_setup(&mut self, mut best: Script) -> Script {
-        let usual = Setup::default();
+        let default = Setup::default();
         let setup = best.setup;
         for simpler in [
-            Setup { n_processes: usual.n_processes, ..setup },
-            Setup { batch_period: usual.batch_period, ..setup },
-            Setup { mirrored_per_subset_max: usual.mirrored_per_subset_max, ..setup },
+            Setup { n_processes: default.n_processes, ..setup },
+            Setup { batch_period: default.batch_period, ..setup },
+            Setup { mirrored_per_subset_max: default.mirrored_per_subset_max, ..setup },
         ] {
             let candidate = Script { setup: simpler, ..best.clone() };
             if self.still_fails(&candidate) {
@@ -77,7 +77,7 @@ impl Shrinker {
             let mut candidate = best.clone();
             candidate.steps[at].pause = std::time::Duration::ZERO;
             if best.steps[at].pause > std::time::Duration::ZERO
-                && best.steps[at].act != Act::Calm
+                && best.steps[at].action != Action::Quiesce
                 && self.still_fails(&candidate)
             {
                 best = candidate;

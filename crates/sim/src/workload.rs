@@ -1,5 +1,5 @@
-//! What the acts of a script do to the objects of the cluster. An act that finds nothing to act upon
-//! does nothing.
+//! The workload: performs actions of a script on the objects of the cluster. An action without a
+//! target does nothing.
 
 mod endpoints;
 mod nodes;
@@ -10,29 +10,29 @@ mod slices;
 use endpointd_model::{Key, Labels, PublishedResource, SharedStr, WatchedResource};
 
 use crate::api::{Api, NamespaceState};
-use crate::script::{Act, NamespaceAct, Place};
+use crate::script::{Action, NamespaceAction, Place};
 
 pub const NAMESPACES: [&str; 2] = ["east", "west"];
 pub const SERVICES: [&str; 4] = ["web", "api", "db", "old"];
 
-/// Performs an act that is about objects; says whether it did anything.
-pub fn perform(api: &mut Api, act: &Act) -> bool {
+/// Performs an action on objects; returns whether it changed any.
+pub fn apply(api: &mut Api, action: &Action) -> bool {
     let before = api.revision();
-    match act {
-        Act::Pod(place, what) => pods::perform(api, *place, *what),
-        Act::Service(place, what) => services::perform(api, *place, *what),
-        Act::Node(number, what) => nodes::perform(api, *number, *what),
-        Act::Endpoints(place, what) => endpoints::perform(api, *place, *what),
-        Act::Namespace(number, NamespaceAct::End) => end_namespace(api, *number),
-        Act::Namespace(number, NamespaceAct::Begin) => return begin_namespace(api, *number),
-        Act::Slice(index, what) => slices::perform(api, *index, *what),
-        Act::Garble(kind, index) => garble(api, *kind, *index),
-        Act::Watch(..)
-        | Act::Mishap(_)
-        | Act::Fault(_)
-        | Act::Process(..)
-        | Act::Check(_)
-        | Act::Calm => {}
+    match action {
+        Action::Pod(place, what) => pods::apply(api, *place, *what),
+        Action::Service(place, what) => services::apply(api, *place, *what),
+        Action::Node(number, what) => nodes::apply(api, *number, *what),
+        Action::Endpoints(place, what) => endpoints::apply(api, *place, *what),
+        Action::Namespace(number, NamespaceAction::End) => end_namespace(api, *number),
+        Action::Namespace(number, NamespaceAction::Begin) => return begin_namespace(api, *number),
+        Action::Slice(index, what) => slices::apply(api, *index, *what),
+        Action::Corrupt(resource, index) => corrupt(api, *resource, *index),
+        Action::Watch(..)
+        | Action::Request(_)
+        | Action::Fault(_)
+        | Action::Process(..)
+        | Action::Check(_)
+        | Action::Quiesce => {}
     }
     api.revision() > before
 }
@@ -41,7 +41,7 @@ pub fn namespace(number: u8) -> SharedStr {
     NAMESPACES[usize::from(number) % NAMESPACES.len()].into()
 }
 
-/// Numbers beyond the usual names are numbers, for crowds.
+/// Numbers beyond the fixed names give numbered names.
 pub fn service_key(place: Place) -> Key {
     let number = usize::from(place.number);
     let name = SERVICES.get(number).map_or_else(|| format!("svc-{number}"), |&name| name.into());
@@ -71,8 +71,8 @@ fn begin_namespace(api: &mut Api, number: u8) -> bool {
     is_new
 }
 
-fn garble(api: &mut Api, kind: WatchedResource, index: u32) {
-    let keys = match kind {
+fn corrupt(api: &mut Api, resource: WatchedResource, index: u32) {
+    let keys = match resource {
         WatchedResource::Services => api.services.keys(),
         WatchedResource::Pods => api.pods.keys(),
         WatchedResource::Nodes => api.nodes.keys(),
@@ -80,7 +80,7 @@ fn garble(api: &mut Api, kind: WatchedResource, index: u32) {
         WatchedResource::Slices => api.slices.keys(),
     };
     if let Some(key) = pick(&keys, index) {
-        api.garble(kind, &key.clone());
+        api.corrupt(resource, &key.clone());
     }
 }
 
@@ -88,10 +88,10 @@ fn pick<T>(from: &[T], index: u32) -> Option<&T> {
     (!from.is_empty()).then(|| &from[index as usize % from.len()])
 }
 
-/// One choice out of several, taken from a variety; the rest is left for the next choice.
-struct Variety(u32);
+/// A number from which an object takes its choices, one digit after the other.
+struct ShapeSeed(u32);
 
-impl Variety {
+impl ShapeSeed {
     fn pick(&mut self, n: u32) -> u32 {
         let choice = self.0 % n;
         self.0 /= n;

@@ -1,5 +1,5 @@
-//! The simulator's API server against `endpointd-apiserver`, which is itself held to a real
-//! kube-apiserver: the same random requests get the same answers.
+//! The in-memory API server against `endpointd-apiserver`, which is itself compared with a real
+//! kube-apiserver: equal random requests get equal responses.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use endpointd_model::{
     Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Key, Meta, Object,
     PublishedResource, ResourceVersion, SharedStr, Subset, SubsetPort, Timestamp, Uid, Write,
 };
-use endpointd_sim::{Answer, Api, Dice, NamespaceState};
+use endpointd_rng::SplitMix64;
+use endpointd_sim::{Api, NamespaceState, Response, rng_of};
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
@@ -19,24 +20,24 @@ const RUNS: u64 = 400;
 const REQUESTS: usize = 40;
 const NAMESPACES: [&str; 3] = ["east", "west", "nowhere"];
 
-/// How an answer looks from outside.
+/// The response as a client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Stored,
     Removed,
     Conflict,
-    Exists,
+    AlreadyExists,
     NotFound,
-    NoNamespace,
-    Terminating,
+    NamespaceNotFound,
+    NamespaceTerminating,
     Invalid,
-    Broken,
+    InternalError,
 }
 
 struct Pair {
     ours: Api,
     theirs: Server,
-    /// Versions each had, newest last: ours, theirs, and both uids.
+    /// Versions and uids in both servers, newest last.
     versions: BTreeMap<(PublishedResource, Key), Vec<VersionPair>>,
 }
 
@@ -55,17 +56,17 @@ fn kind_of(resource: PublishedResource) -> &'static Kind {
     }
 }
 
-fn class_of_answer(answer: &Answer) -> Class {
-    match answer {
-        Answer::Stored(_) => Class::Stored,
-        Answer::Removed => Class::Removed,
-        Answer::Conflict => Class::Conflict,
-        Answer::Exists => Class::Exists,
-        Answer::NotFound => Class::NotFound,
-        Answer::NoNamespace => Class::NoNamespace,
-        Answer::Terminating => Class::Terminating,
-        Answer::Invalid(_) => Class::Invalid,
-        Answer::Broken => Class::Broken,
+fn class_of_response(response: &Response) -> Class {
+    match response {
+        Response::Stored(_) => Class::Stored,
+        Response::Removed => Class::Removed,
+        Response::Conflict => Class::Conflict,
+        Response::AlreadyExists => Class::AlreadyExists,
+        Response::NotFound => Class::NotFound,
+        Response::NamespaceNotFound => Class::NamespaceNotFound,
+        Response::NamespaceTerminating => Class::NamespaceTerminating,
+        Response::Invalid(_) => Class::Invalid,
+        Response::InternalError => Class::InternalError,
     }
 }
 
@@ -73,13 +74,13 @@ fn class_of_refusal(refusal: &Refusal) -> Class {
     let is_terminating =
         refusal.details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating");
     match (refusal.code, refusal.reason) {
-        (404, _) if refusal.details.kind == "namespaces" => Class::NoNamespace,
+        (404, _) if refusal.details.kind == "namespaces" => Class::NamespaceNotFound,
         (404, _) => Class::NotFound,
-        (409, "AlreadyExists") => Class::Exists,
+        (409, "AlreadyExists") => Class::AlreadyExists,
         (409, _) => Class::Conflict,
-        (403, _) if is_terminating => Class::Terminating,
+        (403, _) if is_terminating => Class::NamespaceTerminating,
         (400 | 422, _) => Class::Invalid,
-        (500, _) => Class::Broken,
+        (500, _) => Class::InternalError,
         (code, reason) => panic!("{code} {reason}: {}", refusal.message),
     }
 }
@@ -118,11 +119,14 @@ impl Pair {
         let target = Target::collection(kind_of(resource), &key.namespace);
         let theirs = self.theirs.create(&target, value, &WriteOptions::default());
         let theirs = theirs.map(|outcome| outcome.shown.value());
-        self.note(resource, &key, &ours, theirs.as_ref().ok());
-        (class_of_answer(&ours), theirs.map_or_else(|no| class_of_refusal(&no), |_| Class::Stored))
+        self.record(resource, &key, &ours, theirs.as_ref().ok());
+        (
+            class_of_response(&ours),
+            theirs.map_or_else(|no| class_of_refusal(&no), |_| Class::Stored),
+        )
     }
 
-    /// `at` is the version the update names, counted from the newest; none: it names none.
+    /// `at` counts the version that the update names from the newest; `None`: it names none.
     fn update(&mut self, mut object: Object, at: Option<usize>) -> (Class, Class) {
         let (resource, key) = (object.resource(), object.meta().key());
         let version = self.version(resource, &key, at);
@@ -135,8 +139,11 @@ impl Pair {
         let target = Target::object(kind_of(resource), &key.namespace, &key.name);
         let theirs = self.theirs.update(&target, value, &WriteOptions::default());
         let theirs = theirs.map(|outcome| outcome.shown.value());
-        self.note(resource, &key, &ours, theirs.as_ref().ok());
-        (class_of_answer(&ours), theirs.map_or_else(|no| class_of_refusal(&no), |_| Class::Stored))
+        self.record(resource, &key, &ours, theirs.as_ref().ok());
+        (
+            class_of_response(&ours),
+            theirs.map_or_else(|no| class_of_refusal(&no), |_| Class::Stored),
+        )
     }
 
     fn delete(&mut self, resource: PublishedResource, key: &Key, at: usize) -> (Class, Class) {
@@ -161,8 +168,8 @@ impl Pair {
             Err(refusal) => class_of_refusal(refusal),
         };
         let shown = theirs.ok().filter(|one| !one.is_removed()).map(|one| one.shown().value());
-        self.note(resource, key, &ours, shown.as_ref());
-        (class_of_answer(&ours), class)
+        self.record(resource, key, &ours, shown.as_ref());
+        (class_of_response(&ours), class)
     }
 
     fn version(
@@ -176,15 +183,15 @@ impl Pair {
         Some(versions[at].clone())
     }
 
-    /// Remembers what both stored, and that both stored the same.
-    fn note(
+    /// Records both versions, and asserts that both stored the same object.
+    fn record(
         &mut self,
         resource: PublishedResource,
         key: &Key,
-        ours: &Answer,
+        ours: &Response,
         theirs: Option<&Value>,
     ) {
-        let (Answer::Stored(ours), Some(theirs)) = (ours, theirs) else { return };
+        let (Response::Stored(ours), Some(theirs)) = (ours, theirs) else { return };
         let meta = ours.meta();
         let text = |name: &str| theirs["metadata"][name].as_str().unwrap_or_default().to_owned();
         let version = VersionPair {
@@ -192,7 +199,7 @@ impl Pair {
             theirs: (text("resourceVersion"), text("uid")),
         };
         let versions = self.versions.entry((resource, key.clone())).or_default();
-        // An update that changes nothing gives no new version, in both or in neither.
+        // Both or neither give a new version.
         if let Some(last) = versions.last() {
             let is_same = (last.ours == version.ours, last.theirs == version.theirs);
             assert_eq!(is_same.0, is_same.1, "{key}: {last:?} {version:?}");
@@ -208,7 +215,7 @@ impl Pair {
         assert_eq!((&ours.0, ours.2), (&theirs.0, theirs.2), "{key}");
     }
 
-    fn is_there(&self, resource: PublishedResource, key: &Key) -> (bool, bool) {
+    fn exists(&self, resource: PublishedResource, key: &Key) -> (bool, bool) {
         let target = Target::object(kind_of(resource), &key.namespace, &key.name);
         (self.ours.object(resource, key).is_some(), self.theirs.get(&target).is_ok())
     }
@@ -221,63 +228,63 @@ fn meta_mut(object: &mut Object) -> &mut Meta {
     }
 }
 
-fn address(dice: &mut Dice) -> &'static str {
-    dice.pick(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "127.0.0.1", "169.254.0.1"])
+fn address(rng: &mut SplitMix64) -> &'static str {
+    rng.pick(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "127.0.0.1", "169.254.0.1"])
 }
 
-fn object(dice: &mut Dice) -> Object {
-    let namespace: SharedStr = dice.pick(&NAMESPACES).into();
-    let name: SharedStr = dice.pick(&["a", "b"]).into();
-    let labels = [("team", dice.pick(&["x", "y"]))].into_iter().collect();
-    let held = dice.percent(20).then(|| SharedStr::from("example.com/hold"));
+fn object(rng: &mut SplitMix64) -> Object {
+    let namespace: SharedStr = rng.pick(&NAMESPACES).into();
+    let name: SharedStr = rng.pick(&["a", "b"]).into();
+    let labels = [("team", rng.pick(&["x", "y"]))].into_iter().collect();
+    let held = rng.percent(20).then(|| SharedStr::from("example.com/hold"));
     let meta =
         Meta { namespace, name, labels, finalizers: held.into_iter().collect(), ..Meta::default() };
-    let number = dice.pick(&[80, 81]);
-    if dice.percent(50) {
+    let number = rng.pick(&[80, 81]);
+    if rng.percent(50) {
         let port =
             EndpointPort { name: Some("".into()), port: Some(number), ..EndpointPort::default() };
         let ports = vec![EndpointPort { protocol: Some("TCP".into()), ..port.clone() }; 1];
-        let endpoint = Endpoint { addresses: vec![address(dice).into()], ..Endpoint::default() };
-        let endpoints = if dice.percent(70) { vec![endpoint] } else { vec![] };
+        let endpoint = Endpoint { addresses: vec![address(rng).into()], ..Endpoint::default() };
+        let endpoints = if rng.percent(70) { vec![endpoint] } else { vec![] };
         return Object::Slice(EndpointSlice { meta, endpoints, ports, ..EndpointSlice::default() });
     }
-    let address = EndpointAddress { ip: address(dice).into(), ..EndpointAddress::default() };
-    let addresses = if dice.percent(90) { vec![address] } else { vec![] };
+    let address = EndpointAddress { ip: address(rng).into(), ..EndpointAddress::default() };
+    let addresses = if rng.percent(90) { vec![address] } else { vec![] };
     let ports = vec![SubsetPort { port: number, ..SubsetPort::default() }];
     let subset = Subset { addresses, ports, ..Subset::default() };
-    let subsets = if dice.percent(80) { vec![subset] } else { vec![] };
+    let subsets = if rng.percent(80) { vec![subset] } else { vec![] };
     Object::Endpoints(Endpoints { meta, subsets })
 }
 
 #[test]
-fn the_same_requests_get_the_same_answers() {
+fn equal_requests_get_equal_responses() {
     let mut seen: Vec<Class> = Vec::new();
     for run in 0..RUNS {
-        let mut dice = Dice::new(run);
+        let mut rng = rng_of(run);
         let mut pair = Pair::new();
         for request in 0..REQUESTS {
-            let object = object(&mut dice);
+            let object = object(&mut rng);
             let (resource, key) = (object.resource(), object.meta().key());
-            let (ours, theirs) = match dice.roll(20) {
+            let (ours, theirs) = match rng.below(20) {
                 0..=7 => pair.create(object),
                 8..=14 => {
-                    let at = dice.pick(&[Some(0), Some(0), Some(1), None]);
-                    // An update of nothing that names no version creates Endpoints; we name one.
+                    let at = rng.pick(&[Some(0), Some(0), Some(1), None]);
+                    // An update without a version creates Endpoints; endpointd always names one.
                     if pair.version(resource, &key, at).is_none() {
                         continue;
                     }
                     pair.update(object, at)
                 }
-                15..=18 => pair.delete(resource, &key, dice.pick(&[0, 0, 1])),
-                _ if dice.percent(20) => {
-                    pair.end_namespace(dice.pick(&NAMESPACES));
+                15..=18 => pair.delete(resource, &key, rng.pick(&[0, 0, 1])),
+                _ if rng.percent(20) => {
+                    pair.end_namespace(rng.pick(&NAMESPACES));
                     continue;
                 }
                 _ => continue,
             };
             assert_eq!(ours, theirs, "run {run}, request {request}: {key}");
-            let (ours_there, theirs_there) = pair.is_there(resource, &key);
-            assert_eq!(ours_there, theirs_there, "run {run}, request {request}: {key}");
+            let (ours_exists, theirs_exists) = pair.exists(resource, &key);
+            assert_eq!(ours_exists, theirs_exists, "run {run}, request {request}: {key}");
             seen.push(ours);
         }
     }
@@ -285,13 +292,13 @@ fn the_same_requests_get_the_same_answers() {
         Class::Stored,
         Class::Removed,
         Class::Conflict,
-        Class::Exists,
+        Class::AlreadyExists,
         Class::NotFound,
-        Class::NoNamespace,
-        Class::Terminating,
+        Class::NamespaceNotFound,
+        Class::NamespaceTerminating,
         Class::Invalid,
-        Class::Broken,
+        Class::InternalError,
     ] {
-        assert!(seen.contains(&class), "{class:?} never came up");
+        assert!(seen.contains(&class), "{class:?} never occurred");
     }
 }

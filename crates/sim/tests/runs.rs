@@ -1,22 +1,22 @@
-//! A run is what its seed says, and nothing else; and a few runs hold all rules.
+//! Runs are deterministic, and a few seeds hold all rules.
 
-use endpointd_sim::{Manner, play, play_with, script_of};
+use endpointd_sim::{RunOptions, run_script, run_with, script_of};
 
 #[test]
-fn one_seed_one_history() {
+fn equal_seeds_give_equal_traces() {
     for seed in [3, 26, 154] {
         let script = script_of(seed, 600);
-        let manner = Manner { tells_story: true, ..Manner::default() };
-        let (one, two) = (play_with(&script, manner), play_with(&script, manner));
-        assert!(one.story.len() > 600, "a story is told");
-        assert_eq!(one.story, two.story, "seed {seed}");
+        let options = RunOptions { with_trace: true, ..RunOptions::default() };
+        let (one, two) = (run_with(&script, options), run_with(&script, options));
+        assert!(one.trace.len() > 600, "at least one line per action");
+        assert_eq!(one.trace, two.trace, "seed {seed}");
     }
 }
 
 #[test]
-fn a_few_storms_hold_all_rules() {
+fn forty_seeds_break_no_rule() {
     for seed in 0..40 {
-        let verdict = play(&script_of(seed, 1000));
-        assert_eq!(verdict.violation, None, "seed {seed}");
+        let result = run_script(&script_of(seed, 1000));
+        assert_eq!(result.violation, None, "seed {seed}");
     }
 }

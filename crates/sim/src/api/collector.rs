@@ -1,12 +1,12 @@
-//! What kube-controller-manager does besides: garbage collection by owner, and namespaces that end.
+//! Other controllers of kube-controller-manager: garbage collector and namespace controller.
 
 use endpointd_model::{EndpointSlice, Key, OwnerRef, PublishedResource, SharedStr};
 
 use super::{Api, NamespaceState};
 
 impl Api {
-    /// Removes one slice whose owners are all gone; says whether there was one.
-    pub fn collect_one(&mut self) -> bool {
+    /// Deletes one slice whose owners do not exist; returns whether there was one.
+    pub fn collect_orphan(&mut self) -> bool {
         let orphan = self.slices.values().find(|slice| self.is_orphan(slice));
         let Some(key) = orphan.map(|slice| slice.meta.key()) else { return false };
         self.remove(PublishedResource::Slices, &key);
@@ -19,7 +19,7 @@ impl Api {
         !meta.is_deleting() && !meta.owners.is_empty() && meta.owners.iter().all(is_gone)
     }
 
-    /// Kinds this API server does not know are taken to be there.
+    /// Owners of unknown kinds are assumed to exist.
     fn has_owner(&self, namespace: &SharedStr, owner: &OwnerRef) -> bool {
         let key = Key::new(namespace.clone(), owner.name.clone());
         match owner.kind.as_ref() {
@@ -29,9 +29,9 @@ impl Api {
         }
     }
 
-    /// Removes one object of a namespace that ends, and the namespace after the last; says whether
-    /// there was anything to do.
-    pub fn end_one(&mut self, choice: usize) -> bool {
+    /// Deletes one object of a terminating namespace, and the namespace after its last object;
+    /// returns whether there was one.
+    pub fn delete_namespace_object(&mut self, choice: usize) -> bool {
         let ending =
             |(_, state): &(&SharedStr, &NamespaceState)| **state == NamespaceState::Terminating;
         let Some(namespace) = self.namespaces.iter().find(ending).map(|(name, _)| name.clone())
@@ -56,13 +56,13 @@ impl Api {
             0 => self.remove_service(&key),
             1 => self.remove_pod(&key),
             2 => drop(self.remove(PublishedResource::Endpoints, &key)),
-            _ => self.end_slice(&key),
+            _ => self.delete_slice(&key),
         }
         true
     }
 
-    /// Whoever holds a slice up lets go.
-    fn end_slice(&mut self, key: &Key) {
+    /// Deletes a slice; its finalizers are dropped first.
+    fn delete_slice(&mut self, key: &Key) {
         let Some(slice) = self.slices.get(key) else { return };
         if slice.meta.finalizers.is_empty() {
             self.remove(PublishedResource::Slices, key);

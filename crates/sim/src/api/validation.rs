@@ -1,4 +1,4 @@
-//! What the API server refuses (422), as far as our objects can get it wrong.
+//! Validation (422) of the fields that endpointd writes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ const ENDPOINTS_MAX: usize = 1000;
 const ADDRESSES_MAX: usize = 100;
 const HINTS_MAX: usize = 8;
 
-/// Why the object would be refused.
+/// The reason to reject an object.
 pub fn invalid(object: &Object) -> Option<String> {
     if object.meta().labels.iter().any(|(_, value)| value.len() > 63) {
         return Some("a label value is longer than 63 characters".into());

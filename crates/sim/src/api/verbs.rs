@@ -1,4 +1,4 @@
-//! Create, update, delete, as kube-apiserver does them.
+//! Create, update, and delete with the rules of kube-apiserver.
 
 use endpointd_model::{
     DeleteTarget, EndpointSlice, Endpoints, Key, Meta, Object, PublishedResource, ResourceVersion,
@@ -8,32 +8,32 @@ use endpointd_model::{
 use super::validation::invalid;
 use super::{Api, NamespaceState};
 
-/// What a mutating webhook leaves behind.
-const WEBHOOK_MARK: &str = "example.com/seen-by-webhook";
+/// The annotation that the webhook adds.
+const WEBHOOK_ANNOTATION: &str = "example.com/seen-by-webhook";
 
-/// How a write is answered, before anything goes wrong on the way back.
+/// The response to a write.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum Response {
     Stored(Box<Object>),
     Removed,
-    /// 409: the version or uid is another one.
+    /// 409: resourceVersion or uid does not match.
     Conflict,
-    /// 409: the name is taken.
-    Exists,
+    /// 409: the name exists.
+    AlreadyExists,
     /// 404.
     NotFound,
-    /// 500: an update of Endpoints that are gone would create them, but names a version.
-    Broken,
-    /// 404 for the namespace.
-    NoNamespace,
+    /// 500: an update of missing Endpoints that names a resourceVersion.
+    InternalError,
+    /// 404: the namespace does not exist.
+    NamespaceNotFound,
     /// 403 with the cause `NamespaceTerminating`.
-    Terminating,
+    NamespaceTerminating,
     /// 422.
     Invalid(String),
 }
 
 impl Api {
-    pub fn write(&mut self, write: &Write) -> Answer {
+    pub fn write(&mut self, write: &Write) -> Response {
         match write {
             Write::Create(object) => self.create(object),
             Write::Update(object) => self.update(object),
@@ -41,12 +41,12 @@ impl Api {
         }
     }
 
-    fn create(&mut self, object: &Object) -> Answer {
+    fn create(&mut self, object: &Object) -> Response {
         let mut object = object.clone();
         match self.namespaces.get(&object.meta().namespace) {
             Some(NamespaceState::Active) => {}
-            Some(NamespaceState::Terminating) => return Answer::Terminating,
-            None => return Answer::NoNamespace,
+            Some(NamespaceState::Terminating) => return Response::NamespaceTerminating,
+            None => return Response::NamespaceNotFound,
         }
         if object.meta().name.is_empty() {
             let suffix = self.revision();
@@ -55,28 +55,28 @@ impl Api {
             meta.name = format!("{prefix}{suffix:05}").into();
         }
         if !object.meta().resource_version.is_none() {
-            return Answer::Invalid("resourceVersion should not be set on a create".into());
+            return Response::Invalid("resourceVersion should not be set on a create".into());
         }
         if let Some(reason) = invalid(&object) {
-            return Answer::Invalid(reason);
+            return Response::Invalid(reason);
         }
         if self.object(object.resource(), &object.meta().key()).is_some() {
-            return Answer::Exists;
+            return Response::AlreadyExists;
         }
         let (uid, created) = (self.new_uid(), self.now.timestamp(self.skew_secs));
         let meta = meta_mut(&mut object);
         (meta.uid, meta.created, meta.deleted) = (uid, Some(created), None);
         meta.generation = Some(1);
         self.admit(&mut object);
-        Answer::Stored(Box::new(self.store(object)))
+        Response::Stored(Box::new(self.store(object)))
     }
 
-    fn update(&mut self, object: &Object) -> Answer {
+    fn update(&mut self, object: &Object) -> Response {
         let (resource, key) = (object.resource(), object.meta().key());
         let Some(known) = self.object(resource, &key) else {
             // Upstream: Endpoints allow creation by update, slices do not.
             let is_endpoints = resource == PublishedResource::Endpoints;
-            return if is_endpoints { Answer::Broken } else { Answer::NotFound };
+            return if is_endpoints { Response::InternalError } else { Response::NotFound };
         };
         let Meta { resource_version, uid, .. } = object.meta();
         let is_other =
@@ -85,68 +85,69 @@ impl Api {
         if is_other(*resource_version, known.meta().resource_version)
             || is_other_uid(uid, &known.meta().uid)
         {
-            return Answer::Conflict;
+            return Response::Conflict;
         }
         let mut object = object.clone();
         inherit(meta_mut(&mut object), known.meta());
         if let (Object::Slice(new), Object::Slice(old)) = (&object, &known)
             && new.address_type != old.address_type
         {
-            return Answer::Invalid("addressType: field is immutable".into());
+            return Response::Invalid("addressType: field is immutable".into());
         }
         if let Some(reason) = invalid(&object) {
-            return Answer::Invalid(reason);
+            return Response::Invalid(reason);
         }
         self.admit(&mut object);
         if object == known {
-            return Answer::Stored(Box::new(known));
+            return Response::Stored(Box::new(known));
         }
         let meta = object.meta();
         if meta.is_deleting() && meta.finalizers.is_empty() {
             self.drop_object(resource, &key);
-            return Answer::Stored(Box::new(object));
+            return Response::Stored(Box::new(object));
         }
         if resource == PublishedResource::Slices && has_other_content(&object, &known) {
             let meta = meta_mut(&mut object);
             meta.generation = meta.generation.map(|number| number + 1);
         }
-        Answer::Stored(Box::new(self.store(object)))
+        Response::Stored(Box::new(self.store(object)))
     }
 
-    fn delete(&mut self, target: &DeleteTarget) -> Answer {
+    fn delete(&mut self, target: &DeleteTarget) -> Response {
         let DeleteTarget { resource, key, uid, resource_version } = target;
-        let Some(known) = self.object(*resource, key) else { return Answer::NotFound };
+        let Some(known) = self.object(*resource, key) else { return Response::NotFound };
         let meta = known.meta();
         if (!uid.is_empty() && *uid != meta.uid)
             || (!resource_version.is_none() && *resource_version != meta.resource_version)
         {
-            return Answer::Conflict;
+            return Response::Conflict;
         }
         self.remove(*resource, key)
     }
 
-    /// Without preconditions. A finalizer holds the object up.
-    pub fn remove(&mut self, resource: PublishedResource, key: &Key) -> Answer {
-        let Some(mut object) = self.object(resource, key) else { return Answer::NotFound };
+    /// A delete without preconditions. Finalizers keep the object.
+    pub fn remove(&mut self, resource: PublishedResource, key: &Key) -> Response {
+        let Some(mut object) = self.object(resource, key) else { return Response::NotFound };
         if object.meta().finalizers.is_empty() {
             self.drop_object(resource, key);
-            return Answer::Removed;
+            return Response::Removed;
         }
         if object.meta().is_deleting() {
-            return Answer::Stored(Box::new(object));
+            return Response::Stored(Box::new(object));
         }
         let deleted = self.now.timestamp(self.skew_secs);
         let meta = meta_mut(&mut object);
         (meta.deleted, meta.deletion_grace_secs) = (Some(deleted), Some(0));
-        Answer::Stored(Box::new(self.store(object)))
+        Response::Stored(Box::new(self.store(object)))
     }
 
-    /// Whoever ran the webhook takes its marks away.
+    /// Removes the annotations that the webhook added.
     pub fn undo_webhook(&mut self) {
-        let is_marked = |slice: &&EndpointSlice| slice.meta.annotations.contains_key(WEBHOOK_MARK);
+        let is_marked =
+            |slice: &&EndpointSlice| slice.meta.annotations.contains_key(WEBHOOK_ANNOTATION);
         let marked: Vec<EndpointSlice> = self.slices.values().filter(is_marked).cloned().collect();
         for mut slice in marked {
-            slice.meta.annotations = slice.meta.annotations.with(WEBHOOK_MARK, None);
+            slice.meta.annotations = slice.meta.annotations.with(WEBHOOK_ANNOTATION, None);
             self.force(Object::Slice(slice));
         }
     }
@@ -154,12 +155,12 @@ impl Api {
     fn admit(&self, object: &mut Object) {
         if self.webhook && object.resource() == PublishedResource::Slices {
             let meta = meta_mut(object);
-            meta.annotations = meta.annotations.with(WEBHOOK_MARK, Some("true"));
+            meta.annotations = meta.annotations.with(WEBHOOK_ANNOTATION, Some("true"));
         }
     }
 }
 
-/// What a client cannot change.
+/// Copies the fields that a client cannot change.
 fn inherit(meta: &mut Meta, known: &Meta) {
     meta.uid = known.uid.clone();
     meta.resource_version = known.resource_version.clone();

@@ -1,134 +1,136 @@
-//! What people, kubelets, and other controllers do.
+//! Changes by users, kubelets, and other controllers.
 
 use endpointd_model::WatchedResource;
+use endpointd_rng::SplitMix64;
 
 use super::{Class, Swarm};
 use crate::clock::millis;
-use crate::dice::Dice;
 use crate::script::{
-    Act, EndpointsAct, NamespaceAct, NodeAct, Place, PodAct, ServiceAct, SliceAct, Step,
+    Action, EndpointsAction, NamespaceAction, NodeAction, Place, PodAction, ServiceAction,
+    SliceAction, Step,
 };
 use crate::workload::SERVICES;
 
-/// A small cluster to begin with.
-pub fn begin(steps: &mut Vec<Step>, dice: &mut Dice) {
-    let mut add = |act| steps.push(Step::new(act, millis(1)));
+/// The objects of a small cluster.
+pub fn initial_steps(steps: &mut Vec<Step>, rng: &mut SplitMix64) {
+    let mut add = |action| steps.push(Step::new(action, millis(1)));
     for node in 0..3 {
-        add(Act::Node(node, NodeAct::Put(variety(dice))));
+        add(Action::Node(node, NodeAction::Put(shape(rng))));
     }
     for number in 0..SERVICES.len() as u16 {
         let place = Place { namespace: 0, number };
-        add(Act::Service(place, ServiceAct::Create(variety(dice))));
+        add(Action::Service(place, ServiceAction::Create(shape(rng))));
     }
     for number in 0..3 {
-        add(Act::Pod(Place { namespace: 0, number }, PodAct::Create(variety(dice))));
+        add(Action::Pod(Place { namespace: 0, number }, PodAction::Create(shape(rng))));
     }
 }
 
-pub fn act(class: Class, swarm: &Swarm, dice: &mut Dice) -> Act {
+pub fn action(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
     match class {
-        Class::Pods => Act::Pod(place(swarm, swarm.n_pods, dice), pod(dice)),
-        Class::Services => Act::Service(service(swarm, dice), service_act(dice)),
-        Class::Nodes => Act::Node(dice.roll(4) as u8, node(dice)),
-        Class::Endpoints => Act::Endpoints(endpoints(swarm, dice), endpoints_act(dice)),
+        Class::Pods => Action::Pod(place(swarm, swarm.n_pods, rng), pod(rng)),
+        Class::Services => Action::Service(service(swarm, rng), service_action(rng)),
+        Class::Nodes => Action::Node(rng.below(4) as u8, node(rng)),
+        Class::Endpoints => Action::Endpoints(endpoints(swarm, rng), endpoints_action(rng)),
         Class::Namespaces => {
-            let what = dice.pick(&[NamespaceAct::End, NamespaceAct::Begin, NamespaceAct::Begin]);
-            Act::Namespace(dice.roll(swarm.n_namespaces.into()) as u8, what)
+            let what =
+                rng.pick(&[NamespaceAction::End, NamespaceAction::Begin, NamespaceAction::Begin]);
+            Action::Namespace(rng.below(swarm.n_namespaces.into()) as u8, what)
         }
-        Class::Slices => Act::Slice(variety(dice), slice(dice)),
-        _ => Act::Garble(dice.pick(&WatchedResource::ALL), variety(dice)),
+        Class::Slices => Action::Slice(shape(rng), slice(rng)),
+        _ => Action::Corrupt(rng.pick(&WatchedResource::ALL), shape(rng)),
     }
 }
 
-fn variety(dice: &mut Dice) -> u32 {
-    dice.number() as u32
+fn shape(rng: &mut SplitMix64) -> u32 {
+    rng.next_u64() as u32
 }
 
-fn place(swarm: &Swarm, n: u16, dice: &mut Dice) -> Place {
-    let namespace = dice.roll(swarm.n_namespaces.into()) as u8;
-    Place { namespace, number: dice.roll(n.into()) as u16 }
+fn place(swarm: &Swarm, n: u16, rng: &mut SplitMix64) -> Place {
+    let namespace = rng.below(swarm.n_namespaces.into()) as u8;
+    Place { namespace, number: rng.below(n.into()) as u16 }
 }
 
-pub fn service(swarm: &Swarm, dice: &mut Dice) -> Place {
-    place(swarm, SERVICES.len() as u16, dice)
+pub fn service(swarm: &Swarm, rng: &mut SplitMix64) -> Place {
+    place(swarm, SERVICES.len() as u16, rng)
 }
 
 /// Mostly for `old`, which has no selector.
-fn endpoints(swarm: &Swarm, dice: &mut Dice) -> Place {
-    let place = service(swarm, dice);
-    let number = if dice.percent(75) { SERVICES.len() as u16 - 1 } else { place.number };
+fn endpoints(swarm: &Swarm, rng: &mut SplitMix64) -> Place {
+    let place = service(swarm, rng);
+    let number = if rng.percent(75) { SERVICES.len() as u16 - 1 } else { place.number };
     Place { number, ..place }
 }
 
-fn pod(dice: &mut Dice) -> PodAct {
-    let variety = variety(dice);
-    match dice.roll(100) {
-        0..=29 => PodAct::Create(variety),
-        30..=44 => PodAct::Ready,
-        45..=57 => PodAct::Unready,
-        58..=65 => PodAct::Terminate,
-        66..=77 => PodAct::Remove,
-        78..=81 => PodAct::Fail,
-        82 => PodAct::Succeed,
-        83..=87 => PodAct::Replace(variety),
-        88..=91 => PodAct::Relabel(variety),
-        92..=94 => PodAct::Readdress(variety),
-        95..=97 => PodAct::Move(variety),
-        _ => PodAct::Rename(variety),
+fn pod(rng: &mut SplitMix64) -> PodAction {
+    let shape = shape(rng);
+    match rng.below(100) {
+        0..=29 => PodAction::Create(shape),
+        30..=44 => PodAction::Ready,
+        45..=57 => PodAction::Unready,
+        58..=65 => PodAction::Terminate,
+        66..=77 => PodAction::Remove,
+        78..=81 => PodAction::Fail,
+        82 => PodAction::Succeed,
+        83..=87 => PodAction::Replace(shape),
+        88..=91 => PodAction::Relabel(shape),
+        92..=94 => PodAction::ChangeAddress(shape),
+        95..=97 => PodAction::Move(shape),
+        _ => PodAction::Rename(shape),
     }
 }
 
-fn service_act(dice: &mut Dice) -> ServiceAct {
-    let variety = variety(dice);
-    match dice.roll(100) {
-        0..=29 => ServiceAct::Create(variety),
-        30..=37 => ServiceAct::Remove,
-        38..=47 => ServiceAct::Recreate(variety),
-        48..=55 => ServiceAct::Relabel(variety),
-        56..=63 => ServiceAct::Ports(variety),
-        64..=71 => ServiceAct::Select(variety),
-        72..=75 => ServiceAct::Unselect,
-        76..=77 => ServiceAct::External,
-        78..=80 => ServiceAct::Internal,
-        81..=83 => ServiceAct::PublishNotReady,
-        84..=86 => ServiceAct::PublishReady,
-        87..=91 => ServiceAct::Families(variety),
-        92..=97 => ServiceAct::Topology(variety),
-        _ => ServiceAct::Delete,
+fn service_action(rng: &mut SplitMix64) -> ServiceAction {
+    let shape = shape(rng);
+    match rng.below(100) {
+        0..=29 => ServiceAction::Create(shape),
+        30..=37 => ServiceAction::Remove,
+        38..=47 => ServiceAction::Recreate(shape),
+        48..=55 => ServiceAction::Relabel(shape),
+        56..=63 => ServiceAction::Ports(shape),
+        64..=71 => ServiceAction::Select(shape),
+        72..=75 => ServiceAction::Unselect,
+        76..=77 => ServiceAction::External,
+        78..=80 => ServiceAction::Internal,
+        81..=83 => ServiceAction::PublishNotReady,
+        84..=86 => ServiceAction::PublishReady,
+        87..=91 => ServiceAction::Families(shape),
+        92..=97 => ServiceAction::Topology(shape),
+        _ => ServiceAction::Delete,
     }
 }
 
-fn node(dice: &mut Dice) -> NodeAct {
-    if dice.percent(25) { NodeAct::Remove } else { NodeAct::Put(variety(dice)) }
+fn node(rng: &mut SplitMix64) -> NodeAction {
+    if rng.percent(25) { NodeAction::Remove } else { NodeAction::Put(shape(rng)) }
 }
 
-fn endpoints_act(dice: &mut Dice) -> EndpointsAct {
-    let variety = variety(dice);
-    match dice.roll(100) {
-        0..=54 => EndpointsAct::Put(variety),
-        55..=60 => EndpointsAct::SkipMirror,
-        61..=64 => EndpointsAct::Lock,
-        65..=74 => EndpointsAct::Unmark,
-        75..=82 => EndpointsAct::Annotate(variety),
-        83..=86 => EndpointsAct::Empty,
-        87..=92 => EndpointsAct::Remove,
-        _ => EndpointsAct::Recreate(variety),
+fn endpoints_action(rng: &mut SplitMix64) -> EndpointsAction {
+    let shape = shape(rng);
+    match rng.below(100) {
+        0..=54 => EndpointsAction::Put(shape),
+        55..=60 => EndpointsAction::SkipMirror,
+        61..=64 => EndpointsAction::Lock,
+        65..=74 => EndpointsAction::RemoveMarks,
+        75..=82 => EndpointsAction::Annotate(shape),
+        83..=86 => EndpointsAction::Empty,
+        87..=92 => EndpointsAction::Remove,
+        _ => EndpointsAction::Recreate(shape),
     }
 }
 
-fn slice(dice: &mut Dice) -> SliceAct {
-    let variety = variety(dice);
-    match dice.roll(100) {
-        0..=24 => SliceAct::Delete,
-        25..=39 => SliceAct::DropEndpoint,
-        40..=49 => SliceAct::Readdress,
-        50..=54 => SliceAct::Unhint,
-        55..=64 => SliceAct::Relabel,
-        65..=71 => SliceAct::Disown,
-        72..=78 => SliceAct::GiveAway,
-        79..=83 => SliceAct::SetFinalizer,
-        84..=88 => SliceAct::DropFinalizer,
-        89..=93 => SliceAct::AddForeign(variety),
-        _ => SliceAct::AddImpostor(variety),
+fn slice(rng: &mut SplitMix64) -> SliceAction {
+    let shape = shape(rng);
+    match rng.below(100) {
+        0..=24 => SliceAction::Delete,
+        25..=39 => SliceAction::DropEndpoint,
+        40..=49 => SliceAction::ChangeAddress,
+        50..=54 => SliceAction::DropHints,
+        55..=64 => SliceAction::Relabel,
+        65..=71 => SliceAction::DropOwners,
+        72..=78 => SliceAction::ChangeManager,
+        79..=83 => SliceAction::SetFinalizer,
+        84..=88 => SliceAction::DropFinalizer,
+        89..=93 => SliceAction::AddForeign(shape),
+        _ => SliceAction::AddMislabelled(shape),
     }
 }

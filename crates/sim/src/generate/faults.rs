@@ -1,79 +1,83 @@
-//! What goes wrong.
+//! Faults.
 
 use std::time::Duration;
 
 use endpointd_model::WatchedResource;
+use endpointd_rng::SplitMix64;
 
 use super::changes::service;
 use super::{Class, Swarm};
 use crate::clock::{millis, secs};
-use crate::dice::Dice;
-use crate::script::{Act, Fault, Mishap, ProcessFault, WatchFault};
+use crate::script::{Action, Fault, ProcessFault, RequestFault, WatchFault};
 
-/// Five years, forth and back, and less.
+/// Up to five years forth or back.
 const JUMPS: [i64; 6] = [0, 3600, -3600, 157_680_000, -157_680_000, 1];
 
-pub fn watch(class: Class, dice: &mut Dice) -> Act {
+pub fn watch(class: Class, rng: &mut SplitMix64) -> Action {
     let fault = match class {
-        Class::Delay => WatchFault::Delay(delay(dice)),
-        Class::Freeze => WatchFault::Freeze(millis(dice.pick(&[100, 1000, 5000, 30_000, 95_000]))),
-        Class::Cut => WatchFault::Cut(millis(dice.between(0, 5000))),
-        Class::Replay => WatchFault::Replay(dice.between(1, 30) as u32),
-        Class::Gone => WatchFault::Gone(millis(dice.between(0, 5000))),
-        Class::OldPicture => WatchFault::OldPicture(dice.between(1, 60) as u32),
-        // The two kinds whose absence is not believed.
-        Class::EmptyPicture => {
-            let kind = dice.pick(&[WatchedResource::Nodes, WatchedResource::Services]);
-            return Act::Watch(dice.roll(2) as u8, kind, WatchFault::EmptyPicture);
+        Class::Delay => WatchFault::Delay(delay(rng)),
+        Class::Freeze => WatchFault::Freeze(millis(rng.pick(&[100, 1000, 5000, 30_000, 95_000]))),
+        Class::Disconnect => WatchFault::Disconnect(millis(rng.between(0, 5000))),
+        Class::Replay => WatchFault::Replay(rng.between(1, 30) as u32),
+        Class::Expired => WatchFault::Expired(millis(rng.between(0, 5000))),
+        Class::OutdatedList => WatchFault::OutdatedList(rng.between(1, 60) as u32),
+        // The two resources whose absence is confirmed by live reads.
+        Class::EmptyList => {
+            let resource = rng.pick(&[WatchedResource::Nodes, WatchedResource::Services]);
+            return Action::Watch(rng.below(2) as u8, resource, WatchFault::EmptyList);
         }
         _ => WatchFault::Bookmark,
     };
-    Act::Watch(dice.roll(2) as u8, dice.pick(&WatchedResource::ALL), fault)
+    Action::Watch(rng.below(2) as u8, rng.pick(&WatchedResource::ALL), fault)
 }
 
-fn delay(dice: &mut Dice) -> Duration {
-    millis(match dice.roll(10) {
+fn delay(rng: &mut SplitMix64) -> Duration {
+    millis(match rng.below(10) {
         0..=3 => 0,
-        4..=6 => dice.roll(100),
-        7 | 8 => dice.roll(2000),
-        _ => dice.roll(30_000),
+        4..=6 => rng.below(100),
+        7 | 8 => rng.below(2000),
+        _ => rng.below(30_000),
     })
 }
 
-pub fn mishap(class: Class, dice: &mut Dice) -> Act {
-    let time = millis(dice.pick(&[10, 100, 1000, 8000]));
-    Act::Mishap(match class {
-        Class::Lost if dice.percent(50) => Mishap::LostApplied,
-        Class::Lost => Mishap::LostNotApplied,
-        Class::Late => Mishap::AppliedLate(time),
-        Class::Errors => dice.pick(&[Mishap::ServerError, Mishap::Unreachable, Mishap::Forbidden]),
-        Class::Throttle => Mishap::Throttled(dice.pick(&[0, 1, 5])),
-        Class::Overtake => Mishap::Overtaken,
-        _ if dice.percent(50) => Mishap::SlowAnswer(time),
-        _ => Mishap::SlowRequest(time),
+pub fn request(class: Class, rng: &mut SplitMix64) -> Action {
+    let time = millis(rng.pick(&[10, 100, 1000, 8000]));
+    Action::Request(match class {
+        Class::LostMessage if rng.percent(50) => RequestFault::ResponseLost,
+        Class::LostMessage => RequestFault::RequestLost,
+        Class::AppliedLate => RequestFault::AppliedLate(time),
+        Class::Errors => rng.pick(&[
+            RequestFault::ServerError,
+            RequestFault::Unreachable,
+            RequestFault::Forbidden,
+        ]),
+        Class::Throttle => RequestFault::Throttled(rng.pick(&[0, 1, 5])),
+        Class::ConcurrentWrite => RequestFault::ConcurrentWrite,
+        _ if rng.percent(50) => RequestFault::SlowResponse(time),
+        _ => RequestFault::SlowRequest(time),
     })
 }
 
-pub fn trouble(class: Class, swarm: &Swarm, dice: &mut Dice) -> Act {
-    let time = millis(dice.pick(&[200, 2000, 10_000, 40_000]));
-    let process = dice.roll(2) as u8;
+pub fn other(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
+    let time = millis(rng.pick(&[200, 2000, 10_000, 40_000]));
+    let process = rng.below(2) as u8;
     match class {
-        Class::Outage => Act::Fault(Fault::Outage(time)),
-        Class::Blind => Act::Fault(Fault::Blind(time)),
-        Class::Quota => Act::Fault(Fault::NoCreates(time)),
-        Class::Refused => Act::Fault(Fault::Refused(service(swarm, dice), time)),
-        Class::Webhook => Act::Fault(Fault::Webhook(time)),
-        Class::Clock => Act::Fault(Fault::ClockJump(dice.pick(&JUMPS))),
-        Class::Compact => Act::Fault(Fault::Compact(dice.pick(&WatchedResource::ALL))),
+        Class::Outage => Action::Fault(Fault::Outage(time)),
+        Class::FailedReads => Action::Fault(Fault::FailedReads(time)),
+        Class::Quota => Action::Fault(Fault::NoCreates(time)),
+        Class::Rejected => Action::Fault(Fault::Rejected(service(swarm, rng), time)),
+        Class::Webhook => Action::Fault(Fault::Webhook(time)),
+        Class::Clock => Action::Fault(Fault::ClockJump(rng.pick(&JUMPS))),
+        Class::Compact => Action::Fault(Fault::Compact(rng.pick(&WatchedResource::ALL))),
         Class::Crash => {
-            let down = millis(dice.pick(&[1, 100, 3000, 20_000]));
-            Act::Process(process, ProcessFault::Crash(down))
+            let down = millis(rng.pick(&[1, 100, 3000, 20_000]));
+            Action::Process(process, ProcessFault::Crash(down))
         }
         Class::Sleep => {
-            let sleep = secs(dice.pick(&[1, 5, 12, 60]));
-            Act::Process(process, ProcessFault::Sleep(sleep))
+            let sleep = secs(rng.pick(&[1, 5, 12, 60]));
+            Action::Process(process, ProcessFault::Sleep(sleep))
         }
-        _ if dice.percent(50) => Act::Process(process, ProcessFault::StealLease),
-        _ => Act::Process(process, ProcessFault::CutOffLease(secs(dice.pick(&[3, 9, 12, 30])))),
+        _ if rng.percent(50) => Action::Process(process, ProcessFault::StealLease),
+        _ => Action::Process(process, ProcessFault::CutOffLease(secs(rng.pick(&[3, 9, 12, 30])))),
     }
 }

@@ -2,12 +2,12 @@
 
 use endpointd_model::{Key, Pod, WatchedResource};
 
-use super::{Case, Check, Complaint};
-use crate::census::Rule;
+use super::{Breach, Check, CheckedWrite};
+use crate::coverage::Rule;
 use crate::oracle::endpoints::{Entry, entries, is_lock};
 use crate::oracle::slices::publishes;
 
-/// Larger ones may have been cut.
+/// Larger Endpoints may have been truncated.
 const UNCUT_MAX: usize = 900;
 
 pub const CHECKS: [(Rule, Check); 3] = [
@@ -16,7 +16,7 @@ pub const CHECKS: [(Rule, Check); 3] = [
     (Rule::NoLoss, check_loss),
 ];
 
-fn check_target(case: &Case) -> Result<(), Complaint> {
+fn check_target(case: &CheckedWrite) -> Result<(), Breach> {
     let foreign = |text: String| Err((Rule::NoForeignObject, text));
     if case.known_slice().is_some() || case.new_slice().is_some() {
         return foreign(format!("{} is a slice", case.write.key()));
@@ -30,17 +30,17 @@ fn check_target(case: &Case) -> Result<(), Complaint> {
         return foreign(format!("{} is a lock", case.key));
     }
     if services.iter().all(Option::is_some) {
-        return foreign(format!("{} is deleted, its Service was always there", case.key));
+        return foreign(format!("{} is deleted although its Service exists", case.key));
     }
     Ok(())
 }
 
-fn pods<'a>(case: &Case<'a>, name: &str) -> Vec<Option<&'a Pod>> {
+fn pods<'a>(case: &CheckedWrite<'a>, name: &str) -> Vec<Option<&'a Pod>> {
     let key = Key::new(case.key.namespace.clone(), name);
-    case.api.pods.window(&key, case.view.since(WatchedResource::Pods))
+    case.api.pods.window(&key, case.observed.of(WatchedResource::Pods))
 }
 
-fn check_addresses(case: &Case) -> Result<(), Complaint> {
+fn check_addresses(case: &CheckedWrite) -> Result<(), Breach> {
     let Some(endpoints) = case.new_endpoints() else { return Ok(()) };
     let services: Vec<_> = case.services().into_iter().flatten().collect();
     for published in Entry::all(endpoints) {
@@ -56,7 +56,7 @@ fn check_addresses(case: &Case) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn check_loss(case: &Case) -> Result<(), Complaint> {
+fn check_loss(case: &CheckedWrite) -> Result<(), Breach> {
     let (Some(known), Some(new)) = (case.known_endpoints(), case.new_endpoints()) else {
         return Ok(());
     };
@@ -71,13 +71,13 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
             continue;
         }
         let pods = pods(case, &lost.pod);
-        let is_wanted_throughout = services.iter().all(|service| {
+        let is_desired_throughout = services.iter().all(|service| {
             pods.iter().all(|pod| {
-                let wanted = service.zip(*pod).map(|(service, pod)| entries(service, pod));
-                wanted.is_some_and(|all| all.iter().any(|entry| is_same(entry, &lost)))
+                let desired = service.zip(*pod).map(|(service, pod)| entries(service, pod));
+                desired.is_some_and(|all| all.iter().any(|entry| is_same(entry, &lost)))
             })
         });
-        if is_wanted_throughout {
+        if is_desired_throughout {
             return Err((Rule::NoLoss, format!("Endpoints {} lose {lost:?}", case.key)));
         }
     }

@@ -2,9 +2,9 @@
 
 use endpointd_model::{EndpointSlice, Endpoints, WatchedResource, names};
 
-use super::{Case, Check, Complaint, owner_uids};
-use crate::census::Rule;
-use crate::oracle::mirror::{Entry, Group, entries, is_mirrored, wanted};
+use super::{Breach, Check, CheckedWrite, owner_uids};
+use crate::coverage::Rule;
+use crate::oracle::mirror::{Entry, Group, desired, entries, is_mirrored};
 use crate::oracle::slices_of;
 
 pub const CHECKS: [(Rule, Check); 3] = [
@@ -13,8 +13,8 @@ pub const CHECKS: [(Rule, Check); 3] = [
     (Rule::NoLoss, check_loss),
 ];
 
-fn sources<'a>(case: &Case<'a>) -> Vec<Option<&'a Endpoints>> {
-    case.api.endpoints.window(&case.key, case.view.since(WatchedResource::Endpoints))
+fn sources<'a>(case: &CheckedWrite<'a>) -> Vec<Option<&'a Endpoints>> {
+    case.api.endpoints.window(&case.key, case.observed.of(WatchedResource::Endpoints))
 }
 
 fn group(slice: &EndpointSlice) -> Group {
@@ -23,7 +23,7 @@ fn group(slice: &EndpointSlice) -> Group {
     (slice.address_type.clone(), ports)
 }
 
-fn check_target(case: &Case) -> Result<(), Complaint> {
+fn check_target(case: &CheckedWrite) -> Result<(), Breach> {
     let foreign = |text: String| Err((Rule::NoForeignObject, text));
     if case.known_slice().is_none() && case.new_slice().is_none() {
         return foreign(format!("{} is no slice", case.write.key()));
@@ -42,19 +42,19 @@ fn check_target(case: &Case) -> Result<(), Complaint> {
     if may_write { Ok(()) } else { foreign(format!("{} is not mirrored", case.key)) }
 }
 
-fn check_addresses(case: &Case) -> Result<(), Complaint> {
+fn check_addresses(case: &CheckedWrite) -> Result<(), Breach> {
     let Some(slice) = case.new_slice() else { return Ok(()) };
     let max = case.setup.mirrored_per_subset_max;
     let group = group(slice);
     let published = entries(slice);
-    let is_right = |endpoints: &Endpoints| wanted(endpoints, max).get(&group) == Some(&published);
+    let is_right = |endpoints: &Endpoints| desired(endpoints, max).get(&group) == Some(&published);
     if sources(case).into_iter().flatten().any(is_right) {
         return Ok(());
     }
     Err((Rule::NoWrongAddress, format!("{} mirrors {published:?}", slice.meta.key())))
 }
 
-fn check_loss(case: &Case) -> Result<(), Complaint> {
+fn check_loss(case: &CheckedWrite) -> Result<(), Breach> {
     let Some(known) = case.known_slice() else { return Ok(()) };
     let known_group = group(known);
     let max = case.setup.mirrored_per_subset_max;
@@ -73,9 +73,9 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
         if remaining.iter().any(is_same) {
             continue;
         }
-        let is_wanted_throughout = sources(case).into_iter().all(|endpoints| {
+        let is_desired_throughout = sources(case).into_iter().all(|endpoints| {
             endpoints.is_some_and(|endpoints| {
-                let all = wanted(endpoints, max);
+                let all = desired(endpoints, max);
                 let has = all.get(&known_group).is_some_and(|all| all.contains(&lost));
                 let mirrors = services
                     .iter()
@@ -83,7 +83,7 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
                 has && mirrors
             })
         });
-        if is_wanted_throughout {
+        if is_desired_throughout {
             return Err((Rule::NoLoss, format!("{} loses {lost:?}", known.meta.key())));
         }
     }

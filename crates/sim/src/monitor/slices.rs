@@ -4,8 +4,8 @@ use endpointd_model::{
     AddressType, EndpointSlice, Family, Key, Node, Pod, PublishedResource, WatchedResource, names,
 };
 
-use super::{Case, Check, Complaint, owner_uids};
-use crate::census::Rule;
+use super::{Breach, Check, CheckedWrite, owner_uids};
+use crate::coverage::Rule;
 use crate::oracle::slices::{Entry, entry, publishes};
 use crate::oracle::slices_of;
 
@@ -15,7 +15,7 @@ pub const CHECKS: [(Rule, Check); 3] = [
     (Rule::NoLoss, check_loss),
 ];
 
-fn check_target(case: &Case) -> Result<(), Complaint> {
+fn check_target(case: &CheckedWrite) -> Result<(), Breach> {
     let foreign = |text: String| Err((Rule::NoForeignObject, text));
     if case.known_slice().is_none() && case.new_slice().is_none() {
         return foreign(format!("{} is no slice", case.write.key()));
@@ -33,19 +33,22 @@ fn check_target(case: &Case) -> Result<(), Complaint> {
     let owners = owner_uids(slice);
     let mut owning = services.iter().filter(|service| owners.contains(&&service.uid));
     if owning.clone().next().is_none() {
-        return foreign(format!("{} is owned by nobody known", case.write.key()));
+        return foreign(format!("{} has no known owner", case.write.key()));
     }
     if case.is_create() && owning.all(|service| service.is_deleting) {
-        return foreign(format!("{} is created for a Service that goes", case.write.key()));
+        return foreign(format!("{} is created for a deleting Service", case.write.key()));
     }
     Ok(())
 }
 
-/// Every version of a pod and of its node that may be known.
-fn pods_on_nodes<'a>(case: &Case<'a>, name: &str) -> Vec<Option<(&'a Pod, Option<&'a Node>)>> {
+/// Every version of a pod and of its node that the engine may have observed.
+fn pods_on_nodes<'a>(
+    case: &CheckedWrite<'a>,
+    name: &str,
+) -> Vec<Option<(&'a Pod, Option<&'a Node>)>> {
     let key = Key::new(case.key.namespace.clone(), name);
     let mut all = Vec::new();
-    for pod in case.api.pods.window(&key, case.view.since(WatchedResource::Pods)) {
+    for pod in case.api.pods.window(&key, case.observed.of(WatchedResource::Pods)) {
         let Some(pod) = pod else {
             all.push(None);
             continue;
@@ -57,7 +60,7 @@ fn pods_on_nodes<'a>(case: &Case<'a>, name: &str) -> Vec<Option<(&'a Pod, Option
         let nodes = case
             .api
             .nodes
-            .window(&Key::new("", node.clone()), case.view.since(WatchedResource::Nodes));
+            .window(&Key::new("", node.clone()), case.observed.of(WatchedResource::Nodes));
         all.extend(nodes.into_iter().map(|node| Some((pod, node))));
     }
     all
@@ -71,7 +74,7 @@ fn entries(slice: &EndpointSlice) -> impl Iterator<Item = Entry> + '_ {
     slice.endpoints.iter().map(|endpoint| Entry::of(slice, endpoint))
 }
 
-fn check_addresses(case: &Case) -> Result<(), Complaint> {
+fn check_addresses(case: &CheckedWrite) -> Result<(), Breach> {
     let Some(slice) = case.new_slice() else { return Ok(()) };
     for published in entries(slice) {
         if !is_justified(case, &published) {
@@ -82,18 +85,18 @@ fn check_addresses(case: &Case) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn is_justified(case: &Case, published: &Entry) -> bool {
+fn is_justified(case: &CheckedWrite, published: &Entry) -> bool {
     let Some(family) = family(&published.address_type) else { return false };
     let is_published = || case.api.slices.ever(|slice| publishes_pod(case, slice, published));
     let somewhere = Node::default();
     for service in case.services().into_iter().flatten() {
         for (pod, node) in pods_on_nodes(case, &published.pod).into_iter().flatten() {
-            // A node that is not known keeps what is published (B10).
+            // An unknown node keeps published endpoints (B10).
             let node = node.or_else(|| is_published().then_some(&somewhere));
-            let Some(wanted) = entry(service, pod, node, family) else { continue };
-            if wanted.is_same_place(published)
-                && wanted.conditions == published.conditions
-                && wanted.node == published.node
+            let Some(desired) = entry(service, pod, node, family) else { continue };
+            if desired.is_same_place(published)
+                && desired.conditions == published.conditions
+                && desired.node == published.node
             {
                 return true;
             }
@@ -102,13 +105,13 @@ fn is_justified(case: &Case, published: &Entry) -> bool {
     false
 }
 
-fn publishes_pod(case: &Case, slice: &EndpointSlice, published: &Entry) -> bool {
+fn publishes_pod(case: &CheckedWrite, slice: &EndpointSlice, published: &Entry) -> bool {
     slice.meta.namespace == case.key.namespace
         && slice.meta.labels.has(names::SERVICE_NAME, &case.key.name)
         && entries(slice).any(|entry| entry.uid == published.uid)
 }
 
-fn check_loss(case: &Case) -> Result<(), Complaint> {
+fn check_loss(case: &CheckedWrite) -> Result<(), Breach> {
     let Some(known) = case.known_slice() else { return Ok(()) };
     let remaining: Vec<Entry> = slices_of(case.api, &case.key, names::MANAGED_BY_SLICES)
         .filter(|slice| slice.meta.name != known.meta.name)
@@ -117,7 +120,7 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
         .collect();
     for lost in entries(known).filter(|lost| !lost.pod.is_empty()) {
         let is_elsewhere = remaining.iter().any(|entry| entry.is_same_place(&lost));
-        if !is_elsewhere && is_wanted_throughout(case, &lost) && !was_moved(case, known, &lost) {
+        if !is_elsewhere && is_desired_throughout(case, &lost) && !was_moved(case, known, &lost) {
             let text = format!("{} loses {lost:?}", known.meta.key());
             return Err((Rule::NoLoss, text));
         }
@@ -125,31 +128,31 @@ fn check_loss(case: &Case) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// It was published elsewhere when the plan was made or since then, and someone else took it away
-/// there.
-fn was_moved(case: &Case, known: &EndpointSlice, lost: &Entry) -> bool {
-    let planned = case.view.since(WatchedResource::Slices);
+/// Another slice published the endpoint when the plan was made or later, and another client
+/// removed it there.
+fn was_moved(case: &CheckedWrite, known: &EndpointSlice, lost: &Entry) -> bool {
+    let planned = case.observed.of(WatchedResource::Slices);
     let shows_it = |slice: &EndpointSlice| {
         slice.meta.name != known.meta.name
             && publishes_pod(case, slice, lost)
             && entries(slice).any(|entry| entry.is_same_place(lost))
     };
-    let is_meddled_with =
-        |key: &Key| case.api.is_meddled_with(PublishedResource::Slices, key, planned);
+    let is_externally_modified =
+        |key: &Key| case.api.is_externally_modified(PublishedResource::Slices, key, planned);
     let mut before = case.api.slices.list_at(planned).into_iter();
     case.api.slices.since(planned).any(shows_it)
-        || before.any(|entry| shows_it(&entry.object) && is_meddled_with(&entry.key))
+        || before.any(|entry| shows_it(&entry.object) && is_externally_modified(&entry.key))
 }
 
-/// In every version that may be known.
-fn is_wanted_throughout(case: &Case, lost: &Entry) -> bool {
+/// In every version that the engine may have observed.
+fn is_desired_throughout(case: &CheckedWrite, lost: &Entry) -> bool {
     let Some(family) = family(&lost.address_type) else { return false };
     case.services().into_iter().all(|service| {
-        // A Service that goes gets no new slices: what cannot stay is lost.
+        // A deleting Service gets no new slices, so an endpoint that must move is lost.
         let Some(service) = service.filter(|one| !one.is_deleting) else { return false };
         let wants = |pod: Option<(&Pod, Option<&Node>)>| {
-            let wanted = pod.and_then(|(pod, node)| entry(service, pod, node, family));
-            wanted.is_some_and(|wanted| wanted.is_same_place(lost))
+            let desired = pod.and_then(|(pod, node)| entry(service, pod, node, family));
+            desired.is_some_and(|desired| desired.is_same_place(lost))
         };
         pods_on_nodes(case, &lost.pod).into_iter().all(wants)
     })

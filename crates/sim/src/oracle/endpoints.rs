@@ -9,10 +9,10 @@ use endpointd_model::{
 use super::{plain_labels, pods, slices};
 use crate::api::Api;
 
-/// More are cut off; worlds that have more are judged by the number alone.
+/// More are truncated; then only the number of addresses is compared.
 const ADDRESSES_MAX: usize = 1000;
 
-/// One address under one port (or none).
+/// One address with one port, or without a port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     pub port: Option<SubsetPort>,
@@ -56,7 +56,7 @@ impl Entry {
     }
 }
 
-/// What one pod contributes.
+/// The entries of one pod.
 pub fn entries(service: &Service, pod: &Pod) -> Vec<Entry> {
     let is_wanted = slices::publishes(service)
         && pods::matches(service, pod)
@@ -87,58 +87,59 @@ pub fn entries(service: &Service, pod: &Pod) -> Vec<Entry> {
     ports.map(|port| entry(Some(port))).collect()
 }
 
-pub fn judge(api: &Api, service: &Service) -> Vec<String> {
+pub fn compare(api: &Api, service: &Service) -> Vec<String> {
     if !slices::publishes(service) {
         return Vec::new();
     }
     let key = service.key();
     let Some(endpoints) = api.endpoints.get(&key) else {
-        return vec![format!("{key}: there are no Endpoints")];
+        return vec![format!("{key}: no Endpoints")];
     };
-    let wanted: BTreeSet<Entry> = api.pods.values().flat_map(|pod| entries(service, pod)).collect();
+    let desired: BTreeSet<Entry> =
+        api.pods.values().flat_map(|pod| entries(service, pod)).collect();
     let published = Entry::all(endpoints);
-    let mut complaints = judge_meta(service, endpoints);
-    if wanted.len() > ADDRESSES_MAX {
+    let mut differences = compare_meta(service, endpoints);
+    if desired.len() > ADDRESSES_MAX {
         let is_marked = endpoints.meta.annotations.has(names::OVER_CAPACITY, names::TRUNCATED);
-        if published.len() != ADDRESSES_MAX || !published.is_subset(&wanted) || !is_marked {
-            complaints.push(format!("{key}: {} addresses, badly cut", published.len()));
+        if published.len() != ADDRESSES_MAX || !published.is_subset(&desired) || !is_marked {
+            differences.push(format!("{key}: {} addresses, wrongly truncated", published.len()));
         }
-        return complaints;
+        return differences;
     }
-    for entry in published.difference(&wanted) {
-        complaints.push(format!("{key}: Endpoints have what is not wanted: {entry:?}"));
+    for entry in published.difference(&desired) {
+        differences.push(format!("{key}: Endpoints have what is not desired: {entry:?}"));
     }
-    for entry in wanted.difference(&published) {
-        complaints.push(format!("{key}: Endpoints lack: {entry:?}"));
+    for entry in desired.difference(&published) {
+        differences.push(format!("{key}: Endpoints lack: {entry:?}"));
     }
-    complaints
+    differences
 }
 
-fn judge_meta(service: &Service, endpoints: &Endpoints) -> Vec<String> {
+fn compare_meta(service: &Service, endpoints: &Endpoints) -> Vec<String> {
     let reserved = [names::HEADLESS, names::ENDPOINTS_MANAGED_BY];
-    let wanted = plain_labels(&service.labels, &reserved);
+    let desired = plain_labels(&service.labels, &reserved);
     let labels = plain_labels(&endpoints.meta.labels, &reserved);
     let manager = endpoints.meta.labels.get(names::ENDPOINTS_MANAGED_BY);
-    let mut complaints = Vec::new();
-    if labels != wanted || manager.map(AsRef::as_ref) != Some(names::MANAGED_BY_ENDPOINTS) {
+    let mut differences = Vec::new();
+    if labels != desired || manager.map(AsRef::as_ref) != Some(names::MANAGED_BY_ENDPOINTS) {
         let (key, labels) = (service.key(), &endpoints.meta.labels);
-        complaints.push(format!("{key}: labels of Endpoints: {labels:?}"));
+        differences.push(format!("{key}: labels of Endpoints: {labels:?}"));
     }
-    complaints
+    differences
 }
 
-/// Of Services that are gone nothing of ours stays.
-pub fn judge_leftovers(api: &Api) -> Vec<String> {
-    let mut complaints = Vec::new();
+/// Endpoints of ours without a Service.
+pub fn find_leftovers(api: &Api) -> Vec<String> {
+    let mut differences = Vec::new();
     for (key, endpoints) in api.endpoints.iter() {
         if !api.services.contains(key) && is_ours(endpoints) {
-            complaints.push(format!("{key}: our Endpoints are left, the Service is gone"));
+            differences.push(format!("{key}: Endpoints without a Service"));
         }
     }
-    complaints
+    differences
 }
 
-/// Written by the endpoints controller, and no leader election lock.
+/// Written by the endpoints controller; no leader election lock.
 pub fn is_ours(endpoints: &Endpoints) -> bool {
     let meta = &endpoints.meta;
     meta.labels.has(names::ENDPOINTS_MANAGED_BY, names::MANAGED_BY_ENDPOINTS) && !is_lock(endpoints)

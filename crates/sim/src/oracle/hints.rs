@@ -11,35 +11,35 @@ use endpointd_model::{
 use super::{pods, slices, slices_of};
 use crate::api::Api;
 
-pub fn judge(api: &Api, service: &Service) -> Vec<String> {
-    // What a Service that goes would have got is counted, but not created.
+pub fn compare(api: &Api, service: &Service) -> Vec<String> {
+    // A deleting Service counts the endpoints it would have, but gets no new slices.
     if !slices::publishes(service) || service.is_deleting {
         return Vec::new();
     }
     let key = service.key();
-    let mut complaints = Vec::new();
+    let mut differences = Vec::new();
     for family in pods::families(service) {
         let slices: Vec<&EndpointSlice> = slices_of(api, &key, names::MANAGED_BY_SLICES)
             .filter(|slice| slice.address_type == AddressType::from(family))
             .collect();
         let endpoints: Vec<&Endpoint> = slices.iter().flat_map(|slice| &slice.endpoints).collect();
         match (service.topology, service.traffic_distribution) {
-            (TopologyMode::Auto, _) => complaints.extend(judge_topology(api, &key, &endpoints)),
+            (TopologyMode::Auto, _) => differences.extend(compare_topology(api, &key, &endpoints)),
             (TopologyMode::Off, Some(distribution)) => {
-                complaints.extend(judge_traffic(&key, distribution, &endpoints));
+                differences.extend(compare_traffic(&key, distribution, &endpoints));
             }
-            (TopologyMode::Off, None) => complaints.extend(judge_none(&key, &endpoints)),
+            (TopologyMode::Off, None) => differences.extend(compare_none(&key, &endpoints)),
         }
     }
-    complaints
+    differences
 }
 
-fn judge_none(key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
+fn compare_none(key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
     let is_hinted = endpoints.iter().any(|endpoint| endpoint.hints.is_some());
-    is_hinted.then(|| format!("{key}: hints that nobody asked for"))
+    is_hinted.then(|| format!("{key}: unexpected hints"))
 }
 
-fn judge_traffic(
+fn compare_traffic(
     key: &Key,
     distribution: TrafficDistribution,
     endpoints: &[&Endpoint],
@@ -50,18 +50,18 @@ fn judge_traffic(
             TrafficDistribution::PreferClose | TrafficDistribution::PreferSameZone => Vec::new(),
             TrafficDistribution::PreferSameNode => endpoint.node_name.iter().cloned().collect(),
         };
-        let wanted = Hints { for_zones: vec![zone.clone()], for_nodes };
-        if endpoint.hints.as_ref() != Some(&wanted) {
-            return Some(format!("{key}: hints are {:?}, not {wanted:?}", endpoint.hints));
+        let desired = Hints { for_zones: vec![zone.clone()], for_nodes };
+        if endpoint.hints.as_ref() != Some(&desired) {
+            return Some(format!("{key}: hints are {:?}, not {desired:?}", endpoint.hints));
         }
     }
     None
 }
 
-fn judge_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
+fn compare_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
     let ready: Vec<&Endpoint> =
         endpoints.iter().copied().filter(|endpoint| endpoint.is_ready()).collect();
-    let Some(zones) = zones_with_room(api, &ready) else { return judge_none(key, endpoints) };
+    let Some(zones) = zones_with_room(api, &ready) else { return compare_none(key, endpoints) };
     for endpoint in ready {
         let hinted = endpoint.hints.as_ref().map_or(&[][..], |hints| &hints.for_zones);
         let is_right =
@@ -73,7 +73,7 @@ fn judge_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<Strin
     None
 }
 
-/// The zones hints may name; none if there can be no hints.
+/// The zones that hints may name; `None` if there must be no hints.
 fn zones_with_room(api: &Api, ready: &[&Endpoint]) -> Option<BTreeSet<SharedStr>> {
     let mut cpu_by_zone: BTreeMap<SharedStr, i128> = BTreeMap::new();
     let counts = |node: &&Node| node.is_ready && !node.is_control_plane;

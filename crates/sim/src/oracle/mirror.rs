@@ -1,4 +1,4 @@
-//! Section 6: slices mirrored from Endpoints that people write.
+//! Section 6: slices mirrored from Endpoints that users write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::{endpoints, slices_of};
 use crate::api::Api;
 use crate::script::Setup;
 
-/// Address type and ports: what shares a slice.
+/// Address type and ports; one slice per group.
 pub type Group = (AddressType, Vec<EndpointPort>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,10 +30,10 @@ pub fn is_mirrored(endpoints: &Endpoints, service: &Service) -> bool {
         && !endpoints.meta.labels.has(names::SKIP_MIRROR, "true")
 }
 
-pub fn wanted(endpoints: &Endpoints, max: usize) -> BTreeMap<Group, BTreeSet<Entry>> {
+pub fn desired(endpoints: &Endpoints, max: usize) -> BTreeMap<Group, BTreeSet<Entry>> {
     let mut groups: BTreeMap<Group, BTreeSet<Entry>> = BTreeMap::new();
     for (ports, mut addresses) in repack(&endpoints.subsets) {
-        // Ready first, then by text and uid, which is the order of the map.
+        // Ready first, then by address and uid, which is the order of the map.
         addresses.sort_by_key(|(_, is_ready)| !is_ready);
         let mut n = 0;
         for (address, is_ready) in addresses {
@@ -54,7 +54,7 @@ pub fn wanted(endpoints: &Endpoints, max: usize) -> BTreeMap<Group, BTreeSet<Ent
     groups
 }
 
-/// Ports, and the addresses that offer all of them, with their readiness.
+/// Ports, and the addresses that have all of them, with their readiness.
 type Packed<'a> = (Vec<SubsetPort>, Vec<(&'a EndpointAddress, bool)>);
 
 /// Section 3.5: each port with its addresses, then ports with the same addresses together.
@@ -101,17 +101,17 @@ fn slice_ports(ports: &[SubsetPort]) -> Vec<EndpointPort> {
     ports
 }
 
-pub fn judge(api: &Api, setup: &Setup) -> Vec<String> {
+pub fn compare(api: &Api, setup: &Setup) -> Vec<String> {
     let with_slices = api.slices.values().filter_map(|slice| {
         let name = slice.meta.labels.get(names::SERVICE_NAME)?;
         slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR).then_some(())?;
         Some(Key::new(slice.meta.namespace.clone(), name.clone()))
     });
     let keys: BTreeSet<Key> = api.endpoints.keys().into_iter().chain(with_slices).collect();
-    keys.iter().flat_map(|key| judge_key(api, setup, key)).collect()
+    keys.iter().flat_map(|key| compare_key(api, setup, key)).collect()
 }
 
-fn judge_key(api: &Api, setup: &Setup, key: &Key) -> Vec<String> {
+fn compare_key(api: &Api, setup: &Setup, key: &Key) -> Vec<String> {
     let slices: Vec<&EndpointSlice> = slices_of(api, key, names::MANAGED_BY_MIRROR).collect();
     let endpoints = api.endpoints.get(key);
     let service = api.services.get(key);
@@ -119,25 +119,25 @@ fn judge_key(api: &Api, setup: &Setup, key: &Key) -> Vec<String> {
         endpoints.zip(service).filter(|(endpoints, service)| is_mirrored(endpoints, service));
     let Some((endpoints, _)) = mirrored else {
         let names: Vec<&SharedStr> = slices.iter().map(|slice| &slice.meta.name).collect();
-        let complaint = format!("{key}: not mirrored, but there are slices: {names:?}");
-        return (!names.is_empty()).then_some(complaint).into_iter().collect();
+        let breach = format!("{key}: must not be mirrored, but has slices: {names:?}");
+        return (!names.is_empty()).then_some(breach).into_iter().collect();
     };
-    let mut complaints = Vec::new();
+    let mut differences = Vec::new();
     let mut published: BTreeMap<Group, BTreeSet<Entry>> = BTreeMap::new();
     for slice in &slices {
         let mut ports = slice.ports.clone();
         ports.sort();
         let group = (slice.address_type.clone(), ports);
         if published.insert(group, entries(slice)).is_some() {
-            complaints.push(format!("{key}: two mirrored slices for one group"));
+            differences.push(format!("{key}: two mirrored slices for one group"));
         }
-        complaints.extend(judge_meta(key, endpoints, slice));
+        differences.extend(compare_meta(key, endpoints, slice));
     }
-    let wanted = wanted(endpoints, setup.mirrored_per_subset_max);
-    if published != wanted {
-        complaints.push(format!("{key}: mirrored {published:?}, not {wanted:?}"));
+    let desired = desired(endpoints, setup.mirrored_per_subset_max);
+    if published != desired {
+        differences.push(format!("{key}: mirrored {published:?}, not {desired:?}"));
     }
-    complaints
+    differences
 }
 
 pub fn entries(slice: &EndpointSlice) -> BTreeSet<Entry> {
@@ -154,8 +154,8 @@ pub fn entries(slice: &EndpointSlice) -> BTreeSet<Entry> {
     slice.endpoints.iter().map(entry).collect()
 }
 
-fn judge_meta(key: &Key, endpoints: &Endpoints, slice: &EndpointSlice) -> Vec<String> {
-    let wanted: Labels = endpoints
+fn compare_meta(key: &Key, endpoints: &Endpoints, slice: &EndpointSlice) -> Vec<String> {
+    let desired: Labels = endpoints
         .meta
         .labels
         .with(names::SERVICE_NAME, Some(&key.name))
@@ -163,9 +163,9 @@ fn judge_meta(key: &Key, endpoints: &Endpoints, slice: &EndpointSlice) -> Vec<St
     let annotations =
         endpoints.meta.annotations.with(names::TRIGGER_TIME, None).with(names::LAST_APPLIED, None);
     let (labels, notes) = (&slice.meta.labels, &slice.meta.annotations);
-    let mut complaints = Vec::new();
-    if *labels != wanted || *notes != annotations {
-        complaints.push(format!("{key}: mirrored slice says {labels:?} and {notes:?}"));
+    let mut differences = Vec::new();
+    if *labels != desired || *notes != annotations {
+        differences.push(format!("{key}: mirrored slice says {labels:?} and {notes:?}"));
     }
-    complaints
+    differences
 }

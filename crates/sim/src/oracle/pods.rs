@@ -17,7 +17,7 @@ pub fn is_eligible(pod: &Pod) -> bool {
     pod.phase == Phase::Active && (pod.ips.primary.is_some() || !pod.ips.all.is_empty())
 }
 
-/// The pod's addresses of a family, without those the API server refuses (B9).
+/// The pod's addresses of a family, without those that the API server rejects (B9).
 pub fn addresses(pod: &Pod, family: Family) -> Vec<SharedStr> {
     let mut addresses = Vec::new();
     for ip in pod.ips.all.iter() {
@@ -37,7 +37,7 @@ pub fn hostname(service: &Service, pod: &Pod) -> Option<SharedStr> {
     pod.hostname.clone().filter(|_| is_under)
 }
 
-/// Section 2, "Ports": sorted, unresolved ones left out.
+/// Section 2, "Ports": sorted, without unresolved ones.
 pub fn ports(service: &Service, pod: &Pod) -> Vec<EndpointPort> {
     let mut ports = Vec::new();
     for port in &service.ports {

@@ -13,7 +13,7 @@ use crate::script::Setup;
 
 pub const RESERVED: [&str; 3] = [names::SERVICE_NAME, names::MANAGED_BY, names::HEADLESS];
 
-/// One endpoint and the ports it is published with, hints aside.
+/// One endpoint with its ports, without hints.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
     pub address_type: AddressType,
@@ -29,7 +29,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// As it stands in a slice.
+    /// An endpoint of a slice.
     pub fn of(slice: &EndpointSlice, endpoint: &Endpoint) -> Self {
         let target = endpoint.target_ref.clone().unwrap_or_default();
         let mut ports = slice.ports.clone();
@@ -48,7 +48,7 @@ impl Entry {
         }
     }
 
-    /// The same pod behind the same addresses and ports, under the same name.
+    /// Same pod, addresses, ports, and hostname.
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.address_type == other.address_type
             && self.hostname == other.hostname
@@ -58,7 +58,7 @@ impl Entry {
     }
 }
 
-/// What a pod on a node is published as, if it is. `node` is the node the pod names.
+/// The endpoint of a pod, if it is published. `node` is the node that the pod names.
 pub fn entry(service: &Service, pod: &Pod, node: Option<&Node>, family: Family) -> Option<Entry> {
     if !publishes(service) || !pods::matches(service, pod) || !pods::is_eligible(pod) {
         return None;
@@ -100,96 +100,96 @@ pub fn is_owned(slice: &EndpointSlice, service: &Service) -> bool {
     })
 }
 
-pub fn wanted(api: &Api, service: &Service) -> BTreeSet<Entry> {
-    let mut wanted = BTreeSet::new();
+pub fn desired(api: &Api, service: &Service) -> BTreeSet<Entry> {
+    let mut desired = BTreeSet::new();
     for pod in api.pods.values() {
         let node = pod.node_name.as_ref();
         let node = node.and_then(|name| api.nodes.get(&Key::new("", name.clone())));
         for family in [Family::V4, Family::V6] {
-            wanted.extend(entry(service, pod, node.map(AsRef::as_ref), family));
+            desired.extend(entry(service, pod, node.map(AsRef::as_ref), family));
         }
     }
-    wanted
+    desired
 }
 
-pub fn judge(api: &Api, setup: &Setup, service: &Service) -> Vec<String> {
+pub fn compare(api: &Api, setup: &Setup, service: &Service) -> Vec<String> {
     if !publishes(service) {
         return Vec::new();
     }
     let key = service.key();
     let slices: Vec<&EndpointSlice> = slices_of(api, &key, names::MANAGED_BY_SLICES).collect();
-    let mut complaints = judge_content(api, service, &slices);
+    let mut differences = compare_content(api, service, &slices);
     for slice in &slices {
-        complaints.extend(judge_slice(setup, service, slice));
+        differences.extend(compare_slice(setup, service, slice));
     }
-    complaints.extend(judge_placeholders(service, &slices));
-    complaints
+    differences.extend(compare_placeholders(service, &slices));
+    differences
 }
 
 pub fn unwanted(api: &Api, service: &Service) -> Vec<String> {
     let key = service.key();
-    let wanted = wanted(api, service);
+    let desired = desired(api, service);
     let slices = slices_of(api, &key, names::MANAGED_BY_SLICES);
     slices
         .flat_map(|slice| slice.endpoints.iter().map(move |endpoint| Entry::of(slice, endpoint)))
-        .filter(|entry| !wanted.contains(entry))
-        .map(|entry| format!("{key}: published but not wanted: {entry:?}"))
+        .filter(|entry| !desired.contains(entry))
+        .map(|entry| format!("{key}: published but not desired: {entry:?}"))
         .collect()
 }
 
-fn judge_content(api: &Api, service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
+fn compare_content(api: &Api, service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
     let key = service.key();
-    let wanted = wanted(api, service);
-    let mut complaints = Vec::new();
+    let desired = desired(api, service);
+    let mut differences = Vec::new();
     let mut published: BTreeSet<Entry> = BTreeSet::new();
     for slice in slices {
         for endpoint in &slice.endpoints {
             let entry = Entry::of(slice, endpoint);
             if !published.insert(entry.clone()) {
-                complaints.push(format!("{key}: published twice: {entry:?}"));
+                differences.push(format!("{key}: published twice: {entry:?}"));
             }
         }
     }
-    for entry in published.difference(&wanted) {
-        complaints.push(format!("{key}: published but not wanted: {entry:?}"));
+    for entry in published.difference(&desired) {
+        differences.push(format!("{key}: published but not desired: {entry:?}"));
     }
     // A Service that is being deleted gets no new slices.
     if !service.is_deleting {
-        for entry in wanted.difference(&published) {
-            complaints.push(format!("{key}: wanted but not published: {entry:?}"));
+        for entry in desired.difference(&published) {
+            differences.push(format!("{key}: desired but not published: {entry:?}"));
         }
     }
-    complaints
+    differences
 }
 
-fn judge_slice(setup: &Setup, service: &Service, slice: &EndpointSlice) -> Vec<String> {
+fn compare_slice(setup: &Setup, service: &Service, slice: &EndpointSlice) -> Vec<String> {
     let (key, name) = (service.key(), &slice.meta.name);
-    let mut complaints = Vec::new();
+    let mut differences = Vec::new();
     let is_placeholder = slice.endpoints.is_empty() && slice.ports.is_empty();
     if !is_owned(slice, service) && !is_placeholder {
-        complaints.push(format!("{key}: slice {name} has another owner"));
+        differences.push(format!("{key}: slice {name} has another owner"));
     }
     if slice.endpoints.len() > setup.endpoints_per_slice_max {
-        complaints.push(format!("{key}: slice {name} holds {}", slice.endpoints.len()));
+        differences.push(format!("{key}: slice {name} holds {}", slice.endpoints.len()));
     }
     let types: Vec<AddressType> =
         pods::families(service).into_iter().map(AddressType::from).collect();
     if !types.contains(&slice.address_type) {
-        complaints.push(format!("{key}: slice {name} is {}", slice.address_type));
+        differences.push(format!("{key}: slice {name} is {}", slice.address_type));
     }
     let labels =
         (plain_labels(&slice.meta.labels, &RESERVED), plain_labels(&service.labels, &RESERVED));
     if labels.0 != labels.1 {
-        complaints.push(format!("{key}: labels of {name}: {:?}, not {:?}", labels.0, labels.1));
+        differences.push(format!("{key}: labels of {name}: {:?}, not {:?}", labels.0, labels.1));
     }
-    complaints
+    differences
 }
 
-/// No family goes without a slice. Empty ones besides others are left to upstream's rules: a slice
-/// of a group that is wanted but empty stays.
-fn judge_placeholders(service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
+/// Every family has a slice. Empty slices beside others are not compared: upstream keeps the slice
+/// of a group that has lost its endpoints.
+fn compare_placeholders(service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
     let key = service.key();
-    let mut complaints = Vec::new();
+    let mut differences = Vec::new();
     let mut by_type: BTreeMap<&AddressType, Vec<&EndpointSlice>> = BTreeMap::new();
     for slice in slices {
         by_type.entry(&slice.address_type).or_default().push(slice);
@@ -198,8 +198,8 @@ fn judge_placeholders(service: &Service, slices: &[&EndpointSlice]) -> Vec<Strin
         let address_type = AddressType::from(family);
         let slices = by_type.get(&address_type).map_or(&[][..], Vec::as_slice);
         if slices.is_empty() && !service.is_deleting {
-            complaints.push(format!("{key}: no {address_type} slice at all"));
+            differences.push(format!("{key}: no {address_type} slice at all"));
         }
     }
-    complaints
+    differences
 }

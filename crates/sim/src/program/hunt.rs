@@ -1,4 +1,4 @@
-//! The mutants: each must be caught.
+//! The mutants: each must be detected.
 
 use std::process::ExitCode;
 
@@ -11,32 +11,32 @@ pub fn run() -> ExitCode {
 #[cfg(feature = "mutants")]
 pub fn run() -> ExitCode {
     use endpointd_mutants::Mutant;
-    use endpointd_sim::{hunt, plans};
+    use endpointd_sim::{fault_schedules, hunt};
 
-    let plans = plans();
+    let schedules = fault_schedules();
     let mutants = Mutant::ALL;
-    let mut kills = vec![None; mutants.len()];
+    let mut detections = vec![None; mutants.len()];
     super::on_all_cores(
         mutants.len(),
-        |number| hunt(mutants[number], &plans),
-        |number, kill| kills[number] = kill,
+        |number| hunt(mutants[number], &schedules),
+        |number, detection| detections[number] = detection,
     );
-    let mut n_alive = 0;
-    for (mutant, kill) in mutants.iter().zip(&kills) {
-        match kill {
-            Some(kill) => println!(
+    let mut n_survived = 0;
+    for (mutant, detection) in mutants.iter().zip(&detections) {
+        match detection {
+            Some(detection) => println!(
                 "| {} | {} | {} | {} |",
                 mutant.words(),
-                kill.how,
-                kill.rule.name(),
-                kill.n_runs
+                detection.by,
+                detection.rule.name(),
+                detection.n_runs
             ),
             None => {
-                n_alive += 1;
-                println!("| {} | ALIVE | | |", mutant.words());
+                n_survived += 1;
+                println!("| {} | SURVIVED | | |", mutant.words());
             }
         }
     }
-    println!("mutants: {} of {} caught", mutants.len() - n_alive, mutants.len());
-    ExitCode::from(u8::from(n_alive > 0))
+    println!("mutants: {} of {} detected", mutants.len() - n_survived, mutants.len());
+    ExitCode::from(u8::from(n_survived > 0))
 }

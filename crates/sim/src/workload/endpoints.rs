@@ -1,44 +1,44 @@
-//! Endpoints that people write.
+//! Endpoints that users write.
 
 use endpointd_model::{
     EndpointAddress, Endpoints, Labels, Meta, Object, ObjectRef, Protocol, Subset, SubsetPort,
     names,
 };
 
-use super::{Variety, labels, remove_endpoints, service_key};
+use super::{ShapeSeed, labels, remove_endpoints, service_key};
 use crate::api::Api;
-use crate::script::{EndpointsAct, Place};
+use crate::script::{EndpointsAction, Place};
 
-pub fn perform(api: &mut Api, place: Place, what: EndpointsAct) {
+pub fn apply(api: &mut Api, place: Place, what: EndpointsAction) {
     let key = service_key(place);
     let old = api.endpoints.get(&key).map(|one| Endpoints::clone(one));
     let mut new = match (&old, what) {
-        (Some(_), EndpointsAct::Remove) => return remove_endpoints(api, &key),
-        (_, EndpointsAct::Recreate(_)) => {
+        (Some(_), EndpointsAction::Remove) => return remove_endpoints(api, &key),
+        (_, EndpointsAction::Recreate(_)) => {
             remove_endpoints(api, &key);
             blank(place)
         }
         (Some(old), _) => old.clone(),
-        (None, EndpointsAct::Put(_)) => blank(place),
+        (None, EndpointsAction::Put(_)) => blank(place),
         (None, _) => return,
     };
     match what {
-        EndpointsAct::Put(variety) | EndpointsAct::Recreate(variety) => {
-            new.subsets = subsets(&mut Variety(variety));
+        EndpointsAction::Put(shape) | EndpointsAction::Recreate(shape) => {
+            new.subsets = subsets(&mut ShapeSeed(shape));
         }
-        EndpointsAct::SkipMirror => {
+        EndpointsAction::SkipMirror => {
             new.meta.labels = new.meta.labels.with(names::SKIP_MIRROR, Some("true"));
         }
-        EndpointsAct::Lock => {
+        EndpointsAction::Lock => {
             new.meta.annotations = new.meta.annotations.with(names::LEADER, Some("{}"));
         }
-        EndpointsAct::Unmark => {
+        EndpointsAction::RemoveMarks => {
             new.meta.labels = new.meta.labels.with(names::SKIP_MIRROR, None);
             new.meta.annotations = new.meta.annotations.with(names::LEADER, None);
         }
-        EndpointsAct::Annotate(variety) => annotate(&mut new.meta, &mut Variety(variety)),
-        EndpointsAct::Empty => new.subsets.clear(),
-        EndpointsAct::Remove => {}
+        EndpointsAction::Annotate(shape) => annotate(&mut new.meta, &mut ShapeSeed(shape)),
+        EndpointsAction::Empty => new.subsets.clear(),
+        EndpointsAction::Remove => {}
     }
     if old.as_ref() != Some(&new) && api.is_active(&key.namespace) {
         api.force(Object::Endpoints(new));
@@ -51,8 +51,8 @@ fn blank(place: Place) -> Endpoints {
     Endpoints { meta, subsets: Vec::new() }
 }
 
-fn annotate(meta: &mut Meta, variety: &mut Variety) {
-    let (own, annotations) = match variety.pick(4) {
+fn annotate(meta: &mut Meta, shape: &mut ShapeSeed) {
+    let (own, annotations) = match shape.pick(4) {
         0 => (labels([("team", "a")]), labels([("note", "1")])),
         1 => (labels([("team", "b")]), labels([(names::LAST_APPLIED, "{}"), ("note", "2")])),
         2 => (Labels::default(), labels([(names::TRIGGER_TIME, "2025-01-01T00:00:00Z")])),
@@ -61,20 +61,20 @@ fn annotate(meta: &mut Meta, variety: &mut Variety) {
     (meta.labels, meta.annotations) = (own, annotations);
 }
 
-fn subsets(variety: &mut Variety) -> Vec<Subset> {
+fn subsets(shape: &mut ShapeSeed) -> Vec<Subset> {
     let port = |name: &str, port| SubsetPort {
         name: name.into(),
         port,
         protocol: Protocol::Tcp,
         app_protocol: None,
     };
-    let n_subsets = variety.pick(3);
+    let n_subsets = shape.pick(3);
     let subset = |_| {
-        let n_ready = variety.pick(4);
-        let n_unready = variety.pick(3);
-        let addresses = (0..n_ready).map(|_| address(variety)).collect();
-        let not_ready_addresses = (0..n_unready).map(|_| address(variety)).collect();
-        let ports = match variety.pick(3) {
+        let n_ready = shape.pick(4);
+        let n_unready = shape.pick(3);
+        let addresses = (0..n_ready).map(|_| address(shape)).collect();
+        let not_ready_addresses = (0..n_unready).map(|_| address(shape)).collect();
+        let ports = match shape.pick(3) {
             0 => vec![port("http", 80), port("metrics", 9100)],
             1 => vec![port("http", 80)],
             _ => vec![],
@@ -86,9 +86,9 @@ fn subsets(variety: &mut Variety) -> Vec<Subset> {
     (0..n_subsets).map(subset).filter(is_valid).collect()
 }
 
-/// Everything else follows from the address, so that two that are the same are the same.
-fn address(variety: &mut Variety) -> EndpointAddress {
-    let number = variety.pick(9);
+/// The address decides all other fields, so that equal addresses give equal entries.
+fn address(shape: &mut ShapeSeed) -> EndpointAddress {
+    let number = shape.pick(9);
     let ip = match number {
         0 => "010.1.0.07".to_owned(),
         1 => "fd00:1::1".to_owned(),

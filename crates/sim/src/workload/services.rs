@@ -1,44 +1,44 @@
-//! Services and what people do with them.
+//! Changes of Services.
 
 use endpointd_model::{
     ClusterIp, Family, Labels, Protocol, Service, ServicePort, TargetPort, TopologyMode,
     TrafficDistribution,
 };
 
-use super::{Variety, labels, service_key};
+use super::{ShapeSeed, labels, service_key};
 use crate::api::Api;
-use crate::script::{Place, ServiceAct};
+use crate::script::{Place, ServiceAction};
 
-pub fn perform(api: &mut Api, place: Place, what: ServiceAct) {
+pub fn apply(api: &mut Api, place: Place, what: ServiceAction) {
     let key = service_key(place);
     let Some(old) = api.services.get(&key).map(|one| Service::clone(one)) else {
-        if let ServiceAct::Create(variety) | ServiceAct::Recreate(variety) = what
+        if let ServiceAction::Create(shape) | ServiceAction::Recreate(shape) = what
             && api.is_active(&key.namespace)
         {
-            create(api, place, variety);
+            create(api, place, shape);
         }
         return;
     };
     match what {
-        ServiceAct::Create(_) => {}
-        ServiceAct::Remove => api.remove_service(&key),
-        ServiceAct::Recreate(variety) => {
+        ServiceAction::Create(_) => {}
+        ServiceAction::Remove => api.remove_service(&key),
+        ServiceAction::Recreate(shape) => {
             api.remove_service(&key);
             if api.is_active(&key.namespace) {
-                create(api, place, variety);
+                create(api, place, shape);
             }
         }
-        ServiceAct::Relabel(_)
-        | ServiceAct::Ports(_)
-        | ServiceAct::Select(_)
-        | ServiceAct::Unselect
-        | ServiceAct::External
-        | ServiceAct::Internal
-        | ServiceAct::PublishNotReady
-        | ServiceAct::PublishReady
-        | ServiceAct::Families(_)
-        | ServiceAct::Topology(_)
-        | ServiceAct::Delete => {
+        ServiceAction::Relabel(_)
+        | ServiceAction::Ports(_)
+        | ServiceAction::Select(_)
+        | ServiceAction::Unselect
+        | ServiceAction::External
+        | ServiceAction::Internal
+        | ServiceAction::PublishNotReady
+        | ServiceAction::PublishReady
+        | ServiceAction::Families(_)
+        | ServiceAction::Topology(_)
+        | ServiceAction::Delete => {
             let mut new = old.clone();
             change(&mut new, what);
             if new != old {
@@ -48,57 +48,57 @@ pub fn perform(api: &mut Api, place: Place, what: ServiceAct) {
     }
 }
 
-fn change(service: &mut Service, what: ServiceAct) {
+fn change(service: &mut Service, what: ServiceAction) {
     match what {
-        ServiceAct::Relabel(variety) => service.labels = labels_of(&mut Variety(variety)),
-        ServiceAct::Ports(variety) => service.ports = ports(&mut Variety(variety)),
-        ServiceAct::Select(variety) => {
-            service.selector = selector(&service.name, &mut Variety(variety));
+        ServiceAction::Relabel(shape) => service.labels = labels_of(&mut ShapeSeed(shape)),
+        ServiceAction::Ports(shape) => service.ports = ports(&mut ShapeSeed(shape)),
+        ServiceAction::Select(shape) => {
+            service.selector = selector(&service.name, &mut ShapeSeed(shape));
         }
-        ServiceAct::Unselect => service.selector = Labels::default(),
-        ServiceAct::External => service.is_external_name = true,
-        ServiceAct::Internal => service.is_external_name = false,
-        ServiceAct::PublishNotReady => service.publish_not_ready = true,
-        ServiceAct::PublishReady => service.publish_not_ready = false,
-        ServiceAct::Families(variety) => addresses(service, &mut Variety(variety)),
-        ServiceAct::Topology(variety) => topology(service, &mut Variety(variety)),
-        ServiceAct::Delete => service.is_deleting = true,
-        ServiceAct::Create(_) | ServiceAct::Remove | ServiceAct::Recreate(_) => {}
+        ServiceAction::Unselect => service.selector = Labels::default(),
+        ServiceAction::External => service.is_external_name = true,
+        ServiceAction::Internal => service.is_external_name = false,
+        ServiceAction::PublishNotReady => service.publish_not_ready = true,
+        ServiceAction::PublishReady => service.publish_not_ready = false,
+        ServiceAction::Families(shape) => addresses(service, &mut ShapeSeed(shape)),
+        ServiceAction::Topology(shape) => topology(service, &mut ShapeSeed(shape)),
+        ServiceAction::Delete => service.is_deleting = true,
+        ServiceAction::Create(_) | ServiceAction::Remove | ServiceAction::Recreate(_) => {}
     }
 }
 
-fn create(api: &mut Api, place: Place, variety: u32) {
+fn create(api: &mut Api, place: Place, shape: u32) {
     let key = service_key(place);
-    let mut variety = Variety(variety);
+    let mut shape = ShapeSeed(shape);
     let mut service = Service {
         namespace: key.namespace,
         name: key.name.clone(),
         uid: api.new_uid(),
         created: Some(api.now.timestamp(api.skew_secs)),
-        selector: selector(&key.name, &mut variety),
-        labels: labels_of(&mut variety),
-        ports: ports(&mut variety),
-        publish_not_ready: variety.pick(6) == 0,
+        selector: selector(&key.name, &mut shape),
+        labels: labels_of(&mut shape),
+        ports: ports(&mut shape),
+        publish_not_ready: shape.pick(6) == 0,
         ..Service::default()
     };
-    // Most are as the API server makes them: one family and an address of it.
+    // Most have the defaults of the API server: one family and an address of it.
     (service.families, service.cluster_ip) = (vec![Family::V4], ClusterIp::Ip(Family::V4));
-    if variety.pick(4) == 0 {
-        addresses(&mut service, &mut variety);
+    if shape.pick(4) == 0 {
+        addresses(&mut service, &mut shape);
     }
-    if variety.pick(3) == 0 {
-        topology(&mut service, &mut variety);
+    if shape.pick(3) == 0 {
+        topology(&mut service, &mut shape);
     }
     api.put_service(service);
 }
 
-/// `old` is the one people write Endpoints for.
-fn selector(name: &str, variety: &mut Variety) -> Labels {
+/// `old` has no selector: users write its Endpoints.
+fn selector(name: &str, shape: &mut ShapeSeed) -> Labels {
     if name == "old" {
         return Labels::default();
     }
     let app = if name.starts_with("svc-") { "web" } else { name };
-    match variety.pick(8) {
+    match shape.pick(8) {
         0 => labels([("tier", "front")]),
         1 => labels([("app", "web")]),
         2 => labels([("app", app), ("tier", "front")]),
@@ -106,17 +106,17 @@ fn selector(name: &str, variety: &mut Variety) -> Labels {
     }
 }
 
-fn labels_of(variety: &mut Variety) -> Labels {
-    match variety.pick(5) {
+fn labels_of(shape: &mut ShapeSeed) -> Labels {
+    match shape.pick(5) {
         0 => labels([("team", "a")]),
         1 => labels([("team", "b"), ("tier", "gold")]),
-        // Reserved, and yet there.
+        // Reserved, but set by a user.
         2 => labels([("team", "a"), ("service.kubernetes.io/headless", "")]),
         _ => Labels::default(),
     }
 }
 
-fn ports(variety: &mut Variety) -> Vec<ServicePort> {
+fn ports(shape: &mut ShapeSeed) -> Vec<ServicePort> {
     let port = |name: &str, target| ServicePort {
         name: name.into(),
         protocol: Protocol::Tcp,
@@ -124,7 +124,7 @@ fn ports(variety: &mut Variety) -> Vec<ServicePort> {
         target,
     };
     let named = |name: &str| TargetPort::Name(name.into());
-    match variety.pick(8) {
+    match shape.pick(8) {
         0 => vec![port("", TargetPort::Number(80))],
         1 => vec![port("http", named("http"))],
         2 => vec![port("http", named("http")), port("metrics", named("metrics"))],
@@ -138,8 +138,8 @@ fn ports(variety: &mut Variety) -> Vec<ServicePort> {
     }
 }
 
-fn addresses(service: &mut Service, variety: &mut Variety) {
-    let (families, cluster_ip) = match variety.pick(7) {
+fn addresses(service: &mut Service, shape: &mut ShapeSeed) {
+    let (families, cluster_ip) = match shape.pick(7) {
         0 => (vec![Family::V4, Family::V6], ClusterIp::Ip(Family::V4)),
         1 => (vec![Family::V6], ClusterIp::Ip(Family::V6)),
         2 => (vec![Family::V4], ClusterIp::Headless),
@@ -151,8 +151,8 @@ fn addresses(service: &mut Service, variety: &mut Variety) {
     (service.families, service.cluster_ip) = (families, cluster_ip);
 }
 
-fn topology(service: &mut Service, variety: &mut Variety) {
-    let (topology, distribution) = match variety.pick(6) {
+fn topology(service: &mut Service, shape: &mut ShapeSeed) {
+    let (topology, distribution) = match shape.pick(6) {
         0 | 1 => (TopologyMode::Auto, None),
         2 => (TopologyMode::Off, Some(TrafficDistribution::PreferClose)),
         3 => (TopologyMode::Off, Some(TrafficDistribution::PreferSameNode)),

@@ -1,35 +1,35 @@
-//! Other writers of slices: people, other controllers, impostors.
+//! Writes to slices by users and other controllers.
 
 use endpointd_model::{
     Endpoint, EndpointSlice, Key, Labels, Meta, Object, PublishedResource, SharedStr, names,
 };
 
-use super::{SERVICES, Variety, namespace, pick};
+use super::{SERVICES, ShapeSeed, namespace, pick};
 use crate::api::Api;
-use crate::script::SliceAct;
+use crate::script::SliceAction;
 
-/// A controller that is not ours.
+/// The managed-by value of another controller.
 pub const FOREIGN_MANAGER: &str = "other.example.com";
 const FINALIZER: &str = "example.com/hold";
 
-pub fn perform(api: &mut Api, index: u32, what: SliceAct) {
+pub fn apply(api: &mut Api, index: u32, what: SliceAction) {
     match what {
-        SliceAct::AddForeign(variety) => return add(api, &mut Variety(variety), FOREIGN_MANAGER),
-        SliceAct::AddImpostor(variety) => {
-            return add(api, &mut Variety(variety), names::MANAGED_BY_SLICES);
+        SliceAction::AddForeign(shape) => return add(api, &mut ShapeSeed(shape), FOREIGN_MANAGER),
+        SliceAction::AddMislabelled(shape) => {
+            return add(api, &mut ShapeSeed(shape), names::MANAGED_BY_SLICES);
         }
-        SliceAct::Delete
-        | SliceAct::DropEndpoint
-        | SliceAct::Readdress
-        | SliceAct::Unhint
-        | SliceAct::Relabel
-        | SliceAct::Disown
-        | SliceAct::GiveAway
-        | SliceAct::SetFinalizer
-        | SliceAct::DropFinalizer => {}
+        SliceAction::Delete
+        | SliceAction::DropEndpoint
+        | SliceAction::ChangeAddress
+        | SliceAction::DropHints
+        | SliceAction::Relabel
+        | SliceAction::DropOwners
+        | SliceAction::ChangeManager
+        | SliceAction::SetFinalizer
+        | SliceAction::DropFinalizer => {}
     }
     let Some(key) = pick(&api.slices.keys(), index).cloned() else { return };
-    if what == SliceAct::Delete {
+    if what == SliceAction::Delete {
         api.remove(PublishedResource::Slices, &key);
         return;
     }
@@ -37,14 +37,14 @@ pub fn perform(api: &mut Api, index: u32, what: SliceAct) {
     let mut new = old.clone();
     change(&mut new, what);
     if new.meta.is_deleting() && new.meta.finalizers.is_empty() {
-        let_go(api, &key);
+        drop_finalizers(api, &key);
     } else if new != old {
         api.force(Object::Slice(new));
     }
 }
 
-/// The last finalizer of a slice that is being deleted is dropped.
-fn let_go(api: &mut Api, key: &Key) {
+/// Drops the last finalizer of a slice that is being deleted.
+fn drop_finalizers(api: &mut Api, key: &Key) {
     if let Some(slice) = api.slices.get(key) {
         let mut slice = EndpointSlice::clone(slice);
         slice.meta.finalizers.clear();
@@ -52,35 +52,39 @@ fn let_go(api: &mut Api, key: &Key) {
     }
 }
 
-fn change(slice: &mut EndpointSlice, what: SliceAct) {
+fn change(slice: &mut EndpointSlice, what: SliceAction) {
     let meta = &mut slice.meta;
     match what {
-        SliceAct::DropEndpoint => drop(slice.endpoints.pop()),
-        SliceAct::Readdress => {
+        SliceAction::DropEndpoint => drop(slice.endpoints.pop()),
+        SliceAction::ChangeAddress => {
             if let Some(endpoint) = slice.endpoints.first_mut() {
                 endpoint.conditions.ready = Some(endpoint.conditions.ready != Some(true));
                 endpoint.zone = Some("nowhere".into());
             }
         }
-        SliceAct::Unhint => slice.endpoints.iter_mut().for_each(|endpoint| endpoint.hints = None),
-        SliceAct::Relabel => meta.labels = meta.labels.with("team", Some("strangers")),
-        SliceAct::Disown => meta.owners.clear(),
-        SliceAct::GiveAway => {
+        SliceAction::DropHints => {
+            slice.endpoints.iter_mut().for_each(|endpoint| endpoint.hints = None)
+        }
+        SliceAction::Relabel => meta.labels = meta.labels.with("team", Some("strangers")),
+        SliceAction::DropOwners => meta.owners.clear(),
+        SliceAction::ChangeManager => {
             meta.labels = meta.labels.with(names::MANAGED_BY, Some(FOREIGN_MANAGER));
         }
-        SliceAct::SetFinalizer if !meta.is_deleting() => meta.finalizers = vec![FINALIZER.into()],
-        SliceAct::DropFinalizer => meta.finalizers.clear(),
-        SliceAct::SetFinalizer
-        | SliceAct::Delete
-        | SliceAct::AddForeign(_)
-        | SliceAct::AddImpostor(_) => {}
+        SliceAction::SetFinalizer if !meta.is_deleting() => {
+            meta.finalizers = vec![FINALIZER.into()]
+        }
+        SliceAction::DropFinalizer => meta.finalizers.clear(),
+        SliceAction::SetFinalizer
+        | SliceAction::Delete
+        | SliceAction::AddForeign(_)
+        | SliceAction::AddMislabelled(_) => {}
     }
 }
 
-fn add(api: &mut Api, variety: &mut Variety, manager: &str) {
-    let namespace: SharedStr = namespace(variety.pick(2) as u8);
-    let service = variety.one_of(&SERVICES);
-    let name = format!("{service}-by-hand-{}", variety.pick(3));
+fn add(api: &mut Api, shape: &mut ShapeSeed, manager: &str) {
+    let namespace: SharedStr = namespace(shape.pick(2) as u8);
+    let service = shape.one_of(&SERVICES);
+    let name = format!("{service}-by-hand-{}", shape.pick(3));
     let key = Key::new(namespace.clone(), name.as_str());
     if !api.is_active(&namespace) || api.slices.contains(&key) {
         return;

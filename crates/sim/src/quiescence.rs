@@ -1,46 +1,46 @@
-//! Liveness: when the storm is over, everything comes to rest, is right, and stays so.
+//! Liveness: after the faults end, the cluster converges, matches the oracle, and stays so.
 
 use std::time::Duration;
 
 use endpointd_engine::{EngineStatus, Sizes};
 use endpointd_model::Controller;
 
-use crate::census::Rule;
 use crate::clock::{Time, secs};
+use crate::coverage::Rule;
 use crate::oracle;
 use crate::script::Check;
-use crate::world::World;
+use crate::simulation::Simulation;
 
-/// Long enough for every back-off, and for a lease to change hands.
-const SETTLE: Duration = Duration::from_secs(60);
-/// As long as the deletion_limiter holds something back.
-const BRAKE_MINUTES_MAX: usize = 10;
-const QUIET: Duration = Duration::from_secs(60);
-const QUIET_AT_THE_END: Duration = Duration::from_secs(600);
+/// Long enough for every back-off and for a change of the lease holder.
+const CONVERGENCE_MAX: Duration = Duration::from_secs(60);
+/// The deletion limiter may delay deletions for so long.
+const LIMITER_MINUTES_MAX: usize = 10;
+const QUIESCENCE: Duration = Duration::from_secs(60);
+const FINAL_QUIESCENCE: Duration = Duration::from_secs(600);
 
-impl World {
-    pub(crate) fn calm(&mut self) {
-        self.settle();
-        self.stay_quiet(QUIET);
-        self.resume_troubles();
+impl Simulation {
+    pub(crate) fn quiesce(&mut self) {
+        self.converge();
+        self.check_quiescence(QUIESCENCE);
+        self.resume_faults();
     }
 
-    /// The end of a run: calm for long, and once more after a restart.
+    /// The end of a run: a long quiescent phase, and a second one after a restart.
     pub fn finish(&mut self) {
-        self.settle();
-        self.stay_quiet(QUIET_AT_THE_END);
+        self.converge();
+        self.check_quiescence(FINAL_QUIESCENCE);
         let before = self.sizes();
         self.check_memory(before);
         self.restart();
         let after = self.sizes();
         let n_sets = |sizes: Option<Sizes>| sizes.map(|sizes| sizes.n_label_sets);
         if self.violation.is_none() && n_sets(before) != n_sets(after) {
-            let text = format!("remembered {before:?}, but after a restart {after:?}");
+            let text = format!("{before:?} before a restart, {after:?} after it");
             self.violate(Rule::NoLeftovers, || text);
         }
     }
 
-    /// No key is remembered of which nothing is left.
+    /// No state remains for a key without objects.
     fn check_memory(&mut self, sizes: Option<Sizes>) {
         let mut keys = self.api.services.keys();
         keys.extend(self.api.endpoints.keys());
@@ -53,76 +53,78 @@ impl World {
         }
     }
 
-    fn settle(&mut self) {
+    fn converge(&mut self) {
         if self.violation.is_some() {
             return;
         }
         let awake = self.processes.iter().map(|one| one.asleep_until).max();
         let sleep = awake.unwrap_or(Time::START).since(self.now);
-        self.pass(sleep);
-        self.end_troubles();
-        self.pass(SETTLE);
-        for _ in 0..BRAKE_MINUTES_MAX {
+        self.advance(sleep);
+        self.end_faults();
+        self.advance(CONVERGENCE_MAX);
+        for _ in 0..LIMITER_MINUTES_MAX {
             if self.reports().iter().any(|report| report.deletion_limiter.is_active) {
-                self.pass(SETTLE);
+                self.advance(CONVERGENCE_MAX);
             }
         }
         if self.violation.is_some() {
             return;
         }
-        self.census.rule(Rule::Settles);
-        let complaints = oracle::judge(&self.api, &self.setup);
-        if let Some(first) = complaints.first() {
-            let text = format!("{} complaints, first: {first}", complaints.len());
-            self.violate(Rule::Settles, || text);
+        self.coverage.count_rule(Rule::Converges);
+        let differences = oracle::compare(&self.api, &self.setup);
+        if let Some(first) = differences.first() {
+            let text = format!("{} differences, first: {first}", differences.len());
+            self.violate(Rule::Converges, || text);
         }
     }
 
     fn n_requests(&self) -> u64 {
-        self.n_sent + self.n_looks
+        self.n_sent + self.n_reads
     }
 
-    /// What a script asks for by itself.
-    pub(crate) fn check(&mut self, check: Check) {
+    /// A check of the script.
+    pub(crate) fn run_check(&mut self, check: Check) {
         match check {
-            Check::Mark => self.n_marked = self.n_requests(),
-            Check::FewRequests(most) => {
-                self.census.rule(Rule::BoundedWrites);
-                let n = self.n_requests() - self.n_marked;
+            Check::CountRequests => self.n_requests_at_mark = self.n_requests(),
+            Check::RequestsAtMost(most) => {
+                self.coverage.count_rule(Rule::BoundedWrites);
+                let n = self.n_requests() - self.n_requests_at_mark;
                 if n > most {
                     self.violate(Rule::BoundedWrites, || format!("{n} requests, not {most}"));
                 }
             }
-            Check::NothingUnwanted => {
+            Check::NoUnwantedEndpoint => {
                 let unwanted = oracle::unwanted(&self.api);
                 if let Some(first) = unwanted.first() {
-                    self.violate(Rule::Settles, || first.clone());
+                    self.violate(Rule::Converges, || first.clone());
                 }
             }
         }
     }
 
-    fn stay_quiet(&mut self, time: Duration) {
+    fn check_quiescence(&mut self, time: Duration) {
         let before = self.n_requests();
-        self.pass(time);
-        self.census.rule(Rule::Quiet);
+        self.advance(time);
+        self.coverage.count_rule(Rule::Quiescent);
         if self.n_requests() > before {
             let n = self.n_requests() - before;
-            self.violate(Rule::Quiet, || format!("{n} requests although nothing changed"));
+            self.violate(Rule::Quiescent, || format!("{n} requests without a change"));
         }
         for report in self.reports() {
-            self.census.rule(Rule::NoLeftovers);
+            self.coverage.count_rule(Rule::NoLeftovers);
             if !report.is_ready() {
-                self.violate(Rule::HonestReadiness, || format!("not ready: {:?}", report.watches));
+                self.violate(Rule::AccurateReadiness, || {
+                    format!("not ready: {:?}", report.watches)
+                });
             }
             if report.is_leading && !report.keys.is_empty() {
-                self.violate(Rule::NoLeftovers, || format!("still to do: {:?}", report.keys));
+                self.violate(Rule::NoLeftovers, || format!("keys not done: {:?}", report.keys));
             }
         }
     }
 
-    /// New processes on a settled cluster write nothing, but for what only a start visits:
-    /// Endpoints that people left without a Service.
+    /// New processes on a converged cluster send no write except one: the deletion of Endpoints
+    /// that users left without a Service, which only a start visits.
     fn restart(&mut self) {
         if self.violation.is_some() {
             return;
@@ -134,14 +136,14 @@ impl World {
             self.api.endpoints.iter().filter(|(key, one)| is_orphan(key, one)).count() as u64;
         let before = self.n_sent;
         self.restart_all();
-        self.pass(SETTLE);
-        self.census.rule(Rule::QuietAfterRestart);
+        self.advance(CONVERGENCE_MAX);
+        self.coverage.count_rule(Rule::QuiescentAfterRestart);
         let n = self.n_sent - before;
         if n != n_orphans {
             let text = format!("{n} writes after a restart, {n_orphans} orphans");
-            self.violate(Rule::QuietAfterRestart, || text);
+            self.violate(Rule::QuiescentAfterRestart, || text);
         }
-        self.pass(secs(1));
+        self.advance(secs(1));
     }
 
     fn reports(&self) -> Vec<EngineStatus> {
@@ -149,7 +151,7 @@ impl World {
         self.processes.iter().filter_map(|one| Some(one.engine.as_ref()?.report(now))).collect()
     }
 
-    /// Of whoever leads.
+    /// Of the leader.
     fn sizes(&self) -> Option<Sizes> {
         self.reports().into_iter().find(|report| report.is_leading).map(|report| report.sizes)
     }

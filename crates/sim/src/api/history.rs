@@ -1,4 +1,4 @@
-//! All objects of one kind, and every version they ever had.
+//! All objects of one resource and all their versions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,43 +10,43 @@ use endpointd_model::{
 
 use crate::clock::Time;
 
-/// An object the API server stores.
-pub trait Thing: Clone {
-    /// A node has an empty namespace.
+/// An object of a watched resource.
+pub trait StoredObject: Clone {
+    /// Nodes have an empty namespace.
     fn key(&self) -> Key;
     fn set_version(&mut self, version: ResourceVersion);
-    fn change(sight: ObjectEvent<Self>) -> ResourceEvent;
+    fn change(event: ObjectEvent<Self>) -> ResourceEvent;
 }
 
 #[derive(Debug)]
-pub struct Shelf<T> {
+pub struct History<T> {
     live: BTreeMap<Key, Arc<T>>,
     log: Vec<Entry<T>>,
     /// Indexes into `log`.
     by_key: HashMap<Key, Vec<usize>>,
-    /// Watches from before are told 410.
+    /// Watches from earlier revisions get a 410.
     pub floor: u64,
 }
 
-/// One change.
+/// One version of one object.
 #[derive(Debug)]
 pub struct Entry<T> {
     pub revision: u64,
     pub at: Time,
     pub key: Key,
     pub object: Arc<T>,
-    pub is_gone: bool,
-    /// Readers cannot make sense of it.
-    pub is_garbled: bool,
+    pub is_deleted: bool,
+    /// Clients cannot decode this version.
+    pub is_corrupt: bool,
 }
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for History<T> {
     fn default() -> Self {
         Self { live: BTreeMap::new(), log: Vec::new(), by_key: HashMap::new(), floor: 0 }
     }
 }
 
-impl<T: Thing> Shelf<T> {
+impl<T: StoredObject> History<T> {
     pub fn get(&self, key: &Key) -> Option<&Arc<T>> {
         self.live.get(key)
     }
@@ -77,14 +77,14 @@ impl<T: Thing> Shelf<T> {
             at,
             key,
             object: object.clone(),
-            is_gone: false,
-            is_garbled: false,
+            is_deleted: false,
+            is_corrupt: false,
         });
         object
     }
 
-    /// The same object at a new version that nobody can read.
-    pub fn garble(&mut self, key: &Key, revision: u64, at: Time) {
+    /// Stores the same object as a new version that clients cannot decode.
+    pub fn corrupt(&mut self, key: &Key, revision: u64, at: Time) {
         let Some(object) = self.live.get(key) else { return };
         let mut object = T::clone(object);
         object.set_version(revision.into());
@@ -95,8 +95,8 @@ impl<T: Thing> Shelf<T> {
             at,
             key: key.clone(),
             object,
-            is_gone: false,
-            is_garbled: true,
+            is_deleted: false,
+            is_corrupt: true,
         });
     }
 
@@ -109,18 +109,18 @@ impl<T: Thing> Shelf<T> {
             at,
             key: key.clone(),
             object: Arc::new(object),
-            is_gone: true,
-            is_garbled: false,
+            is_deleted: true,
+            is_corrupt: false,
         });
         true
     }
 
-    pub fn is_garbled(&self, key: &Key) -> bool {
+    pub fn is_corrupt(&self, key: &Key) -> bool {
         let last = self.by_key.get(key).and_then(|all| all.last());
-        last.is_some_and(|at| self.log[*at].is_garbled)
+        last.is_some_and(|at| self.log[*at].is_corrupt)
     }
 
-    /// Index of the first entry after this revision.
+    /// Index of the first entry after a revision.
     pub fn after(&self, revision: u64) -> usize {
         self.log.partition_point(|entry| entry.revision <= revision)
     }
@@ -129,37 +129,37 @@ impl<T: Thing> Shelf<T> {
         self.log.get(index)
     }
 
-    /// Every version that someone who was told everything up to `since` may know, absence included.
-    /// What cannot be read leaves whatever was read before in place, or is as good as absent.
+    /// Every version, absence included, that a cache may hold that received all events up to
+    /// `since`. For an undecodable version the cache keeps an earlier one, or has none.
     pub fn window(&self, key: &Key, since: u64) -> Vec<Option<&T>> {
         let indexes = self.by_key.get(key).map_or(&[][..], Vec::as_slice);
         let split = indexes.partition_point(|at| self.log[*at].revision <= since);
         let state = |at: &usize| {
             let entry = &self.log[*at];
-            (!entry.is_gone && !entry.is_garbled).then(|| entry.object.as_ref())
+            (!entry.is_deleted && !entry.is_corrupt).then(|| entry.object.as_ref())
         };
-        // Of what cannot be read now, any version may have been the last that was.
-        let is_garbled = split > 0 && self.log[indexes[split - 1]].is_garbled;
-        let first = if is_garbled { 0 } else { split.saturating_sub(1) };
+        // While a version is undecodable, the cache may hold any earlier one.
+        let is_corrupt = split > 0 && self.log[indexes[split - 1]].is_corrupt;
+        let first = if is_corrupt { 0 } else { split.saturating_sub(1) };
         let before = (split == 0).then_some(None);
         before.into_iter().chain(indexes[first..].iter().map(state)).collect()
     }
 
-    /// Whether any version of any object was like that.
+    /// Whether any version of any object satisfies a predicate.
     pub fn ever(&self, is_like: impl Fn(&T) -> bool) -> bool {
         self.log.iter().rev().any(|entry| is_like(&entry.object))
     }
 
-    /// The versions stored after a revision.
+    /// Versions stored after a revision.
     pub fn since(&self, revision: u64) -> impl Iterator<Item = &T> {
         self.log[self.after(revision)..].iter().map(|entry| entry.object.as_ref())
     }
 
-    /// As of an earlier revision.
+    /// The objects as of a revision.
     pub fn list_at(&self, revision: u64) -> Vec<&Entry<T>> {
         let mut live: BTreeMap<&Key, &Entry<T>> = BTreeMap::new();
         for entry in self.log.iter().take_while(|entry| entry.revision <= revision) {
-            if entry.is_gone {
+            if entry.is_deleted {
                 live.remove(&entry.key);
             } else {
                 live.insert(&entry.key, entry);
@@ -174,19 +174,25 @@ impl<T: Thing> Shelf<T> {
     }
 }
 
-impl<T: Thing> Entry<T> {
-    pub fn news(&self) -> WatchSignal {
-        if self.is_garbled {
-            return WatchSignal::DecodeError { key: self.key.clone(), reason: "garbled".into() };
+impl<T: StoredObject> Entry<T> {
+    pub fn signal(&self) -> WatchSignal {
+        if self.is_corrupt {
+            return WatchSignal::DecodeError {
+                key: self.key.clone(),
+                reason: "undecodable".into(),
+            };
         }
         let object = T::clone(&self.object);
-        let sight =
-            if self.is_gone { ObjectEvent::Deleted(object) } else { ObjectEvent::Applied(object) };
-        WatchSignal::Event(Box::new(T::change(sight)))
+        let event = if self.is_deleted {
+            ObjectEvent::Deleted(object)
+        } else {
+            ObjectEvent::Applied(object)
+        };
+        WatchSignal::Event(Box::new(T::change(event)))
     }
 }
 
-impl Thing for Service {
+impl StoredObject for Service {
     fn key(&self) -> Key {
         Service::key(self)
     }
@@ -195,12 +201,12 @@ impl Thing for Service {
         self.resource_version = version;
     }
 
-    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
-        ResourceEvent::Service(sight)
+    fn change(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Service(event)
     }
 }
 
-impl Thing for Pod {
+impl StoredObject for Pod {
     fn key(&self) -> Key {
         Pod::key(self)
     }
@@ -209,12 +215,12 @@ impl Thing for Pod {
         self.resource_version = version;
     }
 
-    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
-        ResourceEvent::Pod(sight)
+    fn change(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Pod(event)
     }
 }
 
-impl Thing for Node {
+impl StoredObject for Node {
     fn key(&self) -> Key {
         Key::new("", self.name.clone())
     }
@@ -223,12 +229,12 @@ impl Thing for Node {
         self.resource_version = version;
     }
 
-    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
-        ResourceEvent::Node(sight)
+    fn change(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Node(event)
     }
 }
 
-impl Thing for Endpoints {
+impl StoredObject for Endpoints {
     fn key(&self) -> Key {
         self.meta.key()
     }
@@ -237,12 +243,12 @@ impl Thing for Endpoints {
         self.meta.resource_version = version;
     }
 
-    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
-        ResourceEvent::Endpoints(sight)
+    fn change(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Endpoints(event)
     }
 }
 
-impl Thing for EndpointSlice {
+impl StoredObject for EndpointSlice {
     fn key(&self) -> Key {
         self.meta.key()
     }
@@ -251,7 +257,7 @@ impl Thing for EndpointSlice {
         self.meta.resource_version = version;
     }
 
-    fn change(sight: ObjectEvent<Self>) -> ResourceEvent {
-        ResourceEvent::Slice(sight)
+    fn change(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Slice(event)
     }
 }

@@ -1,42 +1,42 @@
-//! How often each fault happened and each rule was applied. One that never did proves nothing.
+//! How often each fault occurred and each rule was checked. A run that misses one fails.
 
 use std::collections::BTreeMap;
 
-/// What must hold. `S` at every write, `L` when the storm is over.
+/// Safety rules (S) are checked at every write, liveness rules (L) in quiescent phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// S1: nothing that is not ours is written to.
+    /// S1: no write to an object that another controller or a user owns.
     NoForeignObject,
-    /// S2: a write names the version it was decided on, and a version the engine was told.
+    /// S2: a write names a resourceVersion that the engine received.
     NoStaleOverwrite,
-    /// S2: nobody writes after the lease was to be given up.
+    /// S2: no write after the renew deadline.
     NoWriteWithoutLease,
-    /// S3: what is published and wanted all along is never taken away.
+    /// S3: an endpoint desired in every version the engine may have observed is never removed.
     NoLoss,
-    /// S4: what is published was right for some version the engine could know.
+    /// S4: what is published is desired in some version that the engine may have observed.
     NoWrongAddress,
-    /// S5: a deletion that rests on an absence is confirmed by a live read.
+    /// S5: a deletion caused by a missing object is confirmed by a live read.
     NoDeletionFromAbsence,
-    /// S5: at most so many of them a minute.
+    /// S5: at most twenty of them per minute.
     DeletionLimiter,
-    /// L5: no write that changes nothing, and none that the API server must refuse as invalid.
-    NoUselessWrite,
-    /// The trigger time of what is written is a time something happened at.
+    /// L5: no write that changes nothing, and none that the API server rejects as invalid.
+    NoRedundantWrite,
+    /// The trigger time annotation is the time of some change.
     TriggerTime,
-    /// L1, L2, L4: after the storm all is as the oracle says.
-    Settles,
-    /// L3: then nothing is written any more.
-    Quiet,
+    /// L1, L2, L4: in a quiescent phase the cluster matches the oracle.
+    Converges,
+    /// L3: then no request is sent.
+    Quiescent,
     /// L3: nor after a restart.
-    QuietAfterRestart,
-    /// L5: what is refused for good is not tried for ever.
+    QuiescentAfterRestart,
+    /// L5: few attempts of a write that is rejected permanently.
     BoundedWrites,
-    /// L5: who is asked to wait waits.
-    Patience,
-    /// L6: nothing panics, nothing waits, nothing is remembered of what is gone.
+    /// L5: no write before the Retry-After time of a 429.
+    RetryAfter,
+    /// L6: no panic, no pending key, no state of deleted objects.
     NoLeftovers,
-    /// L6: readiness says what is so.
-    HonestReadiness,
+    /// L6: the engine is not ready while a watch is lost, and ready in quiescence.
+    AccurateReadiness,
 }
 
 impl Rule {
@@ -48,15 +48,15 @@ impl Rule {
         Self::NoWrongAddress,
         Self::NoDeletionFromAbsence,
         Self::DeletionLimiter,
-        Self::NoUselessWrite,
+        Self::NoRedundantWrite,
         Self::TriggerTime,
-        Self::Settles,
-        Self::Quiet,
-        Self::QuietAfterRestart,
+        Self::Converges,
+        Self::Quiescent,
+        Self::QuiescentAfterRestart,
         Self::BoundedWrites,
-        Self::Patience,
+        Self::RetryAfter,
         Self::NoLeftovers,
-        Self::HonestReadiness,
+        Self::AccurateReadiness,
     ];
 
     pub fn name(self) -> &'static str {
@@ -67,65 +67,65 @@ impl Rule {
             Self::NoLoss => "S3 no loss",
             Self::NoWrongAddress => "S4 no wrong address",
             Self::NoDeletionFromAbsence => "S5 no deletion from absence",
-            Self::DeletionLimiter => "S5 deletion_limiter",
-            Self::NoUselessWrite => "L5 no useless write",
+            Self::DeletionLimiter => "S5 deletion limiter",
+            Self::NoRedundantWrite => "L5 no redundant write",
             Self::TriggerTime => "trigger time",
-            Self::Settles => "L1 L2 L4 settles",
-            Self::Quiet => "L3 quiet",
-            Self::QuietAfterRestart => "L3 quiet after restart",
+            Self::Converges => "L1 L2 L4 converges",
+            Self::Quiescent => "L3 quiescent",
+            Self::QuiescentAfterRestart => "L3 quiescent after restart",
             Self::BoundedWrites => "L5 bounded writes",
-            Self::Patience => "L5 patience",
+            Self::RetryAfter => "L5 Retry-After",
             Self::NoLeftovers => "L6 no leftovers",
-            Self::HonestReadiness => "L6 honest readiness",
+            Self::AccurateReadiness => "L6 accurate readiness",
         }
     }
 }
 
-/// A rule that did not hold.
+/// A rule that a run broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub rule: Rule,
     pub text: String,
 }
 
-/// By name: faults as the story calls them, and rules.
+/// Counts by fault and by rule.
 #[derive(Clone, Debug, Default)]
-pub struct Census {
+pub struct Coverage {
     pub faults: BTreeMap<&'static str, u64>,
     pub rules: BTreeMap<Rule, u64>,
     pub n_steps: u64,
     pub n_events: u64,
     pub n_writes: u64,
-    /// Virtual time that passed.
+    /// Virtual time.
     pub n_seconds: u64,
 }
 
-/// Every fault that must have happened in a full run.
+/// Every fault that must occur in a full run.
 pub const FAULTS: [&str; 35] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
-    "watch cut",
-    "watch replayed",
+    "watch disconnected",
+    "events replayed",
     "watch 410",
-    "old picture",
-    "empty picture",
+    "outdated list",
+    "empty list",
     "bookmark",
-    "picture interrupted",
-    "answer lost, applied",
-    "answer lost, not applied",
-    "applied after the answer was given up",
+    "list interrupted",
+    "response lost, applied",
+    "request lost, not applied",
+    "applied after the client timed out",
     "500",
     "unreachable",
     "429",
     "403",
-    "overtaken (409)",
-    "slow answer",
+    "concurrent write (409)",
+    "slow response",
     "slow request",
     "outage",
-    "blind reads",
+    "failed reads",
     "quota",
-    "refused for one Service",
+    "rejected for one Service",
     "webhook",
     "clock jump",
     "compaction",
@@ -135,16 +135,16 @@ pub const FAULTS: [&str; 35] = [
     "lease cut off",
     "lease stolen",
     "two leaders write",
-    "garbled object",
-    "namespace ended",
+    "undecodable object",
+    "namespace deleted",
 ];
 
-impl Census {
-    pub fn fault(&mut self, name: &'static str) {
+impl Coverage {
+    pub fn count_fault(&mut self, name: &'static str) {
         *self.faults.entry(name).or_default() += 1;
     }
 
-    pub fn rule(&mut self, rule: Rule) {
+    pub fn count_rule(&mut self, rule: Rule) {
         *self.rules.entry(rule).or_default() += 1;
     }
 
@@ -161,8 +161,8 @@ impl Census {
         self.n_seconds += other.n_seconds;
     }
 
-    /// Faults and rules that never came up.
-    pub fn never(&self) -> Vec<&'static str> {
+    /// Faults that never occurred and rules that were never checked.
+    pub fn missing(&self) -> Vec<&'static str> {
         let faults = FAULTS.into_iter().filter(|name| !self.faults.contains_key(name));
         let rules = Rule::ALL.into_iter().filter(|rule| !self.rules.contains_key(rule));
         faults.chain(rules.map(Rule::name)).collect()

@@ -1,0 +1,182 @@
+//! Targeted schedules: each checks one rule.
+
+use std::time::Duration;
+
+use endpointd_model::WatchedResource;
+
+use super::Schedule;
+use super::scenarios::{
+    PLAIN_SERVICE, WEB, initial_steps, plain_endpoints, plain_node, plain_pod, pod,
+};
+use crate::clock::{millis, secs};
+use crate::run::RunOptions;
+use crate::script::{
+    Action, Check, EndpointsAction, Fault, NodeAction, Place, PodAction, RequestFault, Script,
+    ServiceAction, Setup, SliceAction, Step, WatchFault,
+};
+
+pub fn all() -> Vec<Schedule> {
+    let mut schedules = vec![
+        targeted("permanently rejected", permanently_rejected()),
+        targeted("removals proceed under a quota", quota()),
+        targeted("many Services deleted at once", many_services_deleted()),
+        targeted("many Services missing from a list", many_services_missing()),
+        targeted("more than 1,000 pods", many_pods()),
+        targeted("throttled", throttled()),
+        targeted("live reads fail for ten minutes", failing_reads()),
+        targeted("slice held by a finalizer", finalizer()),
+        targeted("recreated before the response", recreated_before_response()),
+    ];
+    schedules.extend((0..30).map(|n| {
+        targeted(&format!("Service and Endpoints deleted {n} ms apart"), both_deleted(n))
+    }));
+    schedules
+}
+
+fn targeted(name: &str, steps: Vec<Step>) -> Schedule {
+    let setup = Setup { endpoints_per_slice_max: 4, ..Setup::default() };
+    let script = Script { seed: 99, setup, steps };
+    Schedule { name: name.into(), script, options: RunOptions::default() }
+}
+
+fn after(action: Action, pause: Duration) -> Step {
+    Step::new(action, pause)
+}
+
+/// L5: at most ten attempts per minute and controller; here two controllers have a write.
+fn permanently_rejected() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.extend([
+        after(Action::Fault(Fault::Rejected(WEB, secs(600))), millis(1)),
+        after(Action::Pod(pod(0), PodAction::Unready), secs(60)),
+        after(Action::Check(Check::CountRequests), secs(300)),
+        after(Action::Check(Check::RequestsAtMost(5 * 2 * 4)), secs(1)),
+    ]);
+    steps
+}
+
+/// B6: with creates refused, what is dead is taken out all the same.
+fn quota() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.push(after(Action::Fault(Fault::NoCreates(secs(600))), millis(1)));
+    for number in 10..16 {
+        let shape = plain_pod(u32::from(number), 0);
+        steps.push(after(Action::Pod(pod(number), PodAction::Create(shape)), secs(1)));
+    }
+    for number in 0..4 {
+        steps.push(after(Action::Pod(pod(number), PodAction::Unready), millis(10)));
+    }
+    // A change of family: the old slices must be deleted, new ones created.
+    steps.push(after(Action::Service(WEB, ServiceAction::Families(1)), secs(60)));
+    steps.push(after(Action::Check(Check::NoUnwantedEndpoint), secs(1)));
+    steps
+}
+
+fn many_services(n: u16) -> Vec<Step> {
+    let mut steps = vec![after(Action::Node(0, NodeAction::Put(plain_node(0))), millis(1))];
+    for number in 10..10 + n {
+        let place = Place { namespace: 0, number };
+        steps.push(after(Action::Service(place, ServiceAction::Create(PLAIN_SERVICE)), millis(1)));
+    }
+    steps.push(after(Action::Pod(pod(0), PodAction::Create(plain_pod(1, 0))), secs(20)));
+    steps
+}
+
+/// S5: at most twenty deletions caused by missing objects pass per minute.
+fn many_services_deleted() -> Vec<Step> {
+    let mut steps = many_services(50);
+    for number in 10..60 {
+        let place = Place { namespace: 0, number };
+        steps.push(after(Action::Service(place, ServiceAction::Remove), millis(1)));
+    }
+    steps
+}
+
+fn many_services_missing() -> Vec<Step> {
+    let mut steps = many_services(40);
+    steps.push(after(Action::Watch(0, WatchedResource::Services, WatchFault::EmptyList), secs(30)));
+    steps.push(after(Action::Pod(pod(0), PodAction::Unready), secs(10)));
+    steps
+}
+
+/// More addresses than an Endpoints object may hold, and changes of truncated ones.
+fn many_pods() -> Vec<Step> {
+    let mut steps = vec![
+        after(Action::Node(0, NodeAction::Put(plain_node(0))), millis(1)),
+        after(Action::Service(WEB, ServiceAction::Create(PLAIN_SERVICE)), millis(1)),
+        after(Action::Watch(0, WatchedResource::Pods, WatchFault::Freeze(secs(5))), millis(1)),
+    ];
+    for number in 0..1010 {
+        let shape = plain_pod(u32::from(number) % 24, 0);
+        steps.push(after(Action::Pod(pod(number), PodAction::Create(shape)), millis(0)));
+    }
+    steps.push(after(Action::Quiesce, secs(1)));
+    for number in [3, 500, 1009] {
+        steps.push(after(Action::Pod(pod(number), PodAction::Unready), millis(20)));
+        steps.push(after(Action::Pod(pod(number), PodAction::Ready), secs(1)));
+    }
+    steps
+}
+
+fn throttled() -> Vec<Step> {
+    let mut steps = initial_steps();
+    for _ in 0..6 {
+        steps.push(after(Action::Request(RequestFault::Throttled(5)), millis(0)));
+    }
+    for number in 0..4 {
+        steps.push(after(Action::Pod(pod(number), PodAction::Unready), millis(300)));
+    }
+    steps.push(after(Action::Check(Check::CountRequests), secs(20)));
+    steps.push(after(Action::Check(Check::RequestsAtMost(12)), secs(1)));
+    steps
+}
+
+/// A Service is deleted while live reads fail: few reads, and no deletion.
+fn failing_reads() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.extend([
+        after(Action::Fault(Fault::FailedReads(secs(600))), millis(0)),
+        after(Action::Service(WEB, ServiceAction::Remove), secs(60)),
+        after(Action::Check(Check::CountRequests), secs(300)),
+        after(Action::Check(Check::RequestsAtMost(5 * 6)), secs(1)),
+    ]);
+    steps
+}
+
+/// Exactly one replacement for a slice that a finalizer keeps.
+fn finalizer() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.extend([
+        after(Action::Slice(0, SliceAction::SetFinalizer), secs(1)),
+        after(Action::Check(Check::CountRequests), millis(0)),
+        after(Action::Slice(0, SliceAction::Delete), secs(30)),
+        after(Action::Check(Check::RequestsAtMost(2)), secs(1)),
+        after(Action::Endpoints(WEB, EndpointsAction::Empty), secs(1)),
+        after(Action::Slice(0, SliceAction::DropFinalizer), secs(5)),
+    ]);
+    steps
+}
+
+/// A slice is recreated under its name before the response to our delete arrives.
+fn recreated_before_response() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.extend([
+        after(Action::Request(RequestFault::SlowResponse(secs(2))), millis(0)),
+        after(Action::Slice(0, SliceAction::AddMislabelled(0)), millis(300)),
+        after(Action::Slice(0, SliceAction::AddMislabelled(0)), secs(5)),
+    ]);
+    steps
+}
+
+/// The Service is deleted, then the Endpoints that were mirrored for it.
+fn both_deleted(apart: u64) -> Vec<Step> {
+    let old = Place { namespace: 0, number: 3 };
+    vec![
+        after(Action::Service(old, ServiceAction::Create(PLAIN_SERVICE)), millis(1)),
+        after(Action::Endpoints(old, EndpointsAction::Put(plain_endpoints(2, 0))), secs(2)),
+        after(Action::Check(Check::CountRequests), millis(0)),
+        after(Action::Service(old, ServiceAction::Remove), millis(apart)),
+        after(Action::Endpoints(old, EndpointsAction::Remove), secs(10)),
+        after(Action::Check(Check::RequestsAtMost(8)), secs(1)),
+    ]
+}

@@ -1,0 +1,131 @@
+//! Faults of the API server and of processes, and their end.
+
+use std::time::Duration;
+
+use endpointd_model::WatchedResource;
+
+use super::{ActiveFaults, Event, Simulation};
+use crate::clock::{Time, millis};
+use crate::process::WatchState;
+use crate::script::{Fault, ProcessFault};
+use crate::workload::service_key;
+
+impl Simulation {
+    pub(super) fn begin_fault(&mut self, fault: Fault) {
+        match fault {
+            Fault::Outage(time) => self.begin_outage(time),
+            Fault::FailedReads(time) => self.faults.reads_fail_until = self.now + time,
+            Fault::NoCreates(time) => self.faults.no_creates_until = self.now + time,
+            Fault::Rejected(place, time) => {
+                let until = self.now + time;
+                self.faults.rejected.push((service_key(place), until));
+            }
+            Fault::Webhook(time) => {
+                self.coverage.count_fault("webhook");
+                self.faults.webhook_until = self.now + time;
+                self.api.webhook = true;
+            }
+            Fault::ClockJump(secs) => {
+                self.coverage.count_fault("clock jump");
+                self.api.skew_secs = secs;
+            }
+            Fault::Compact(resource) => {
+                self.coverage.count_fault("compaction");
+                self.api.compact(resource);
+            }
+        }
+    }
+
+    fn begin_outage(&mut self, time: Duration) {
+        self.coverage.count_fault("outage");
+        self.faults.outage_until = self.now + time;
+        for process in 0..self.processes.len() {
+            if self.processes[process].engine.is_none() {
+                continue;
+            }
+            for resource in WatchedResource::ALL {
+                self.disconnect(process, resource);
+                let wait = time + millis(self.rng.between(10, 1500));
+                self.reconnect(process, resource, wait);
+            }
+        }
+    }
+
+    pub(super) fn fault_process(&mut self, process: u8, fault: ProcessFault) {
+        let process = usize::from(process) % self.processes.len();
+        if self.processes[process].engine.is_none() {
+            return;
+        }
+        match fault {
+            ProcessFault::Crash(down) => {
+                self.kill(process);
+                self.schedule(down, Event::Start { process });
+            }
+            ProcessFault::Sleep(time) => {
+                self.coverage.count_fault("sleep");
+                let until = self.now + time;
+                let asleep_until = &mut self.processes[process].asleep_until;
+                *asleep_until = until.max(*asleep_until);
+            }
+            ProcessFault::CutOffLease(time) if self.has_election() => {
+                self.coverage.count_fault("lease cut off");
+                self.processes[process].lease.cut_off_until = self.now + time;
+            }
+            ProcessFault::StealLease if self.has_election() => {
+                if self.now >= self.processes[process].asleep_until {
+                    self.coverage.count_fault("lease stolen");
+                    self.take_lease(process);
+                }
+            }
+            ProcessFault::CutOffLease(_) | ProcessFault::StealLease => {}
+        }
+    }
+
+    /// Ends all faults and repairs their traces.
+    pub(crate) fn end_faults(&mut self) {
+        self.faults = ActiveFaults { is_quiescent: true, ..ActiveFaults::default() };
+        self.api.webhook = false;
+        self.api.undo_webhook();
+        self.api.repair();
+        for process in 0..self.processes.len() {
+            self.processes[process].lease.cut_off_until = Time::START;
+            if self.processes[process].engine.is_none() {
+                self.start(process);
+                continue;
+            }
+            self.drain(process);
+            for resource in WatchedResource::ALL {
+                self.restore_watch(process, resource);
+            }
+        }
+        self.schedule_deliveries();
+    }
+
+    fn restore_watch(&mut self, process: usize, resource: WatchedResource) {
+        let watch = self.processes[process].watch(resource);
+        watch.delay = Duration::ZERO;
+        watch.frozen_until = Time::START;
+        if watch.has_false_list {
+            return self.relist(process, resource);
+        }
+        if watch.is_disconnected || watch.state == WatchState::Down {
+            watch.connection += 1;
+            return self.reconnect(process, resource, millis(20));
+        }
+        if watch.state == WatchState::Live {
+            watch.connection += 1;
+            watch.due = None;
+        }
+    }
+
+    pub(crate) fn resume_faults(&mut self) {
+        self.faults.is_quiescent = false;
+    }
+
+    /// Removes a webhook whose time is over.
+    pub(super) fn end_webhook(&mut self) {
+        if self.api.webhook && self.now >= self.faults.webhook_until {
+            self.api.webhook = false;
+        }
+    }
+}

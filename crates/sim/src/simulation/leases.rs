@@ -1,0 +1,107 @@
+//! Leader election: one lease and the rules of holding it.
+
+use endpointd_engine::Input;
+
+use super::{Event, Lease, Simulation};
+use crate::clock::Time;
+use crate::process::{LEASE_DURATION, LeaseHold, RENEW_DEADLINE, RETRY_PERIOD};
+
+impl Simulation {
+    pub(super) fn has_election(&self) -> bool {
+        self.processes.len() > 1
+    }
+
+    /// Acquires or renews the lease, and tries again after the retry period.
+    pub(super) fn try_lease(&mut self, process: usize, incarnation: u32) {
+        if self.processes[process].incarnation != incarnation
+            || self.processes[process].engine.is_none()
+        {
+            return;
+        }
+        let LeaseHold { is_leading, renewed, cut_off_until } = self.processes[process].lease;
+        let is_cut_off = self.now < cut_off_until.max(self.faults.outage_until);
+        if is_cut_off {
+            if is_leading && self.now >= renewed + RENEW_DEADLINE {
+                self.lose_leadership(process);
+            }
+        } else if self.may_take(process) {
+            self.take_lease(process);
+        } else if is_leading {
+            self.lose_leadership(process);
+        }
+        self.schedule(RETRY_PERIOD, Event::TryLease { process, incarnation });
+    }
+
+    fn may_take(&self, process: usize) -> bool {
+        match self.lease {
+            None => true,
+            Some(Lease { holder, renewed }) => {
+                holder == process || self.now >= renewed + LEASE_DURATION
+            }
+        }
+    }
+
+    pub(super) fn take_lease(&mut self, process: usize) {
+        let renewed = self.now;
+        self.lease = Some(Lease { holder: process, renewed });
+        let lease = &mut self.processes[process].lease;
+        lease.renewed = renewed;
+        if !std::mem::replace(&mut lease.is_leading, true) {
+            self.trace(|| format!("  p{process} leads"));
+            self.handle_input(process, Input::LeadershipAcquired);
+        }
+    }
+
+    fn lose_leadership(&mut self, process: usize) {
+        self.trace(|| format!("  p{process} lost the lease"));
+        self.processes[process].lease.is_leading = false;
+        self.handle_input(process, Input::LeadershipLost);
+    }
+
+    /// Starts a process: five lists, and leadership if no other process holds the lease.
+    pub(super) fn start(&mut self, process: usize) {
+        if self.processes[process].engine.is_some() {
+            return;
+        }
+        self.trace(|| format!("  p{process} starts"));
+        self.processes[process].start(&self.setup, self.seed);
+        for resource in endpointd_model::WatchedResource::ALL {
+            let wait = self.latency();
+            self.reconnect(process, resource, wait);
+        }
+        if self.has_election() {
+            let incarnation = self.processes[process].incarnation;
+            self.schedule(std::time::Duration::ZERO, Event::TryLease { process, incarnation });
+        } else {
+            self.handle_input(process, Input::LeadershipAcquired);
+        }
+    }
+
+    pub(super) fn kill(&mut self, process: usize) {
+        if self.processes[process].engine.is_none() {
+            return;
+        }
+        self.trace(|| format!("  p{process} is killed"));
+        self.coverage.count_fault("crash");
+        if self.processes[process].n_in_flight > 0 {
+            self.coverage.count_fault("crash with writes in flight");
+        }
+        self.processes[process].stop();
+    }
+
+    /// All processes at once, on a converged cluster.
+    pub(crate) fn restart_all(&mut self) {
+        for process in 0..self.processes.len() {
+            self.processes[process].stop();
+        }
+        for process in 0..self.processes.len() {
+            self.start(process);
+        }
+    }
+
+    /// Number of processes that consider themselves the leader.
+    pub(super) fn n_leaders(&self) -> usize {
+        let now: Time = self.now;
+        self.processes.iter().filter(|one| one.engine.is_some() && one.may_write(now)).count()
+    }
+}

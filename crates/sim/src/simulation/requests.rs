@@ -1,0 +1,427 @@
+//! Requests and responses: a model of what `client` and `runtime` do in the daemon.
+
+use std::time::Duration;
+
+use endpointd_engine::{Input, RequestId};
+use endpointd_model::{
+    Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, Object, Uid, Write,
+    WriteResult, names,
+};
+use endpointd_mutants::{Mutant, is_on};
+
+use super::{Event, PointFault, Request, Simulation};
+use crate::api::Response;
+use crate::clock::{millis, secs};
+use crate::process::ObservedRevisions;
+use crate::script::RequestFault;
+
+/// Request timeout of the client.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Simulation {
+    pub(super) fn latency(&mut self) -> Duration {
+        let most = if self.faults.is_quiescent { 2_000 } else { 20_000 };
+        Duration::from_micros(self.rng.between(200, most))
+    }
+
+    pub(super) fn send(
+        &mut self,
+        process: usize,
+        id: RequestId,
+        controller: Controller,
+        write: Box<Write>,
+    ) {
+        let incarnation = self.processes[process].incarnation;
+        let may_write = self.processes[process].may_write(self.now) || is_on(Mutant::OfficeAsleep);
+        if self.has_election() && !may_write {
+            self.trace(|| format!("  p{process} may not {}", brief(&write)));
+            if is_on(Mutant::UnsentUnanswered) {
+                return;
+            }
+            return self.respond(
+                process,
+                incarnation,
+                Input::WriteResult(id, WriteResult::NotLeader),
+            );
+        }
+        if self.n_leaders() > 1 {
+            self.coverage.count_fault("two leaders write");
+        }
+        let point_fault = self
+            .fault_point
+            .filter(|fault_point| fault_point.at == self.n_sent)
+            .map(|fault_point| fault_point.point_fault);
+        self.n_sent += 1;
+        self.coverage.n_writes += 1;
+        self.check_send(process, controller, &write);
+        self.processes[process].n_in_flight += 1;
+        let fault = self.faults.request_faults.pop_front();
+        let mut wait = self.latency();
+        if let Some(RequestFault::SlowRequest(time)) = fault {
+            self.coverage.count_fault("slow request");
+            wait += time;
+        }
+        let observed = self.record_observed(process, controller, &write);
+        let is_given_up = false;
+        let request = Request {
+            process,
+            incarnation,
+            id,
+            controller,
+            write,
+            observed,
+            fault,
+            point_fault,
+            is_given_up,
+        };
+        self.schedule(wait, Event::Arrive(Box::new(request)));
+    }
+
+    fn record_observed(
+        &mut self,
+        process: usize,
+        controller: Controller,
+        write: &Write,
+    ) -> ObservedRevisions {
+        let Some(key) = self.service_of(write) else { return self.processes[process].observed() };
+        let observed = self.observed_when_planned(process, controller, &key);
+        self.processes[process].observed_at_plan.insert((controller, key), observed);
+        observed
+    }
+
+    /// What the engine had observed when it planned the sync that is in flight for a key.
+    pub(crate) fn observed_when_planned(
+        &self,
+        process: usize,
+        controller: Controller,
+        key: &Key,
+    ) -> ObservedRevisions {
+        let process = &self.processes[process];
+        let planned = process.observed_at_plan.get(&(controller, key.clone()));
+        planned.copied().unwrap_or_else(|| process.observed())
+    }
+
+    pub(super) fn on_request(&mut self, mut request: Request) {
+        let (process, incarnation, id) = (request.process, request.incarnation, request.id);
+        self.n_arrived += 1;
+        match request.point_fault {
+            Some(PointFault::CrashBefore) => return self.crash(process, incarnation),
+            Some(PointFault::LoseResponse) => request.fault = Some(RequestFault::ResponseLost),
+            Some(PointFault::LoseRequest) => request.fault = Some(RequestFault::RequestLost),
+            Some(PointFault::ApplyLate) if !request.is_given_up => {
+                request.fault = Some(RequestFault::AppliedLate(secs(3)));
+            }
+            Some(
+                PointFault::ApplyLate | PointFault::CrashBeforeResponse | PointFault::CrashAfter,
+            )
+            | None => {}
+        }
+        if let Some(RequestFault::AppliedLate(time)) = request.fault
+            && !request.is_given_up
+        {
+            self.coverage.count_fault("applied after the client timed out");
+            self.trace(|| format!("  p{process} {}: delayed", brief(&request.write)));
+            self.respond(
+                process,
+                incarnation,
+                Input::WriteResult(id, no_response(FailureKind::Unreachable)),
+            );
+            request.is_given_up = true;
+            return self.schedule(time, Event::Arrive(Box::new(request)));
+        }
+        let result = self.process_request(&request);
+        self.trace(|| {
+            let Request { controller, write, .. } = &request;
+            format!("  p{process} {controller:?}: {} -> {}", brief(write), result.as_str())
+        });
+        if request.is_given_up {
+            return;
+        }
+        self.record_deletion(&request, &result);
+        let input = Input::WriteResult(id, result);
+        match (request.point_fault, request.fault) {
+            (Some(PointFault::CrashBeforeResponse), _) => self.crash(process, incarnation),
+            (Some(PointFault::CrashAfter), _) => {
+                self.on_response(process, incarnation, input);
+                self.crash(process, incarnation);
+            }
+            (_, Some(RequestFault::SlowResponse(time))) => {
+                self.coverage.count_fault("slow response");
+                self.schedule(time, response_event(process, incarnation, input));
+            }
+            (_, Some(RequestFault::ResponseLost | RequestFault::RequestLost)) => {
+                let wait = millis(self.rng.between(100, TIMEOUT.as_millis() as u64));
+                self.schedule(wait, response_event(process, incarnation, input));
+            }
+            (_, _) => self.respond(process, incarnation, input),
+        }
+    }
+
+    /// The result as the client classifies it; applies the write unless a fault prevents it.
+    fn process_request(&mut self, request: &Request) -> WriteResult {
+        if self.now < self.faults.outage_until {
+            return failed(FailureKind::Unreachable);
+        }
+        match request.fault {
+            Some(RequestFault::RequestLost) => {
+                self.coverage.count_fault("request lost, not applied");
+                return no_response(FailureKind::Unreachable);
+            }
+            Some(RequestFault::ServerError) => {
+                self.coverage.count_fault("500");
+                if self.rng.percent(50) {
+                    self.apply(request);
+                }
+                return no_response(FailureKind::ServerError);
+            }
+            Some(RequestFault::Unreachable) => {
+                self.coverage.count_fault("unreachable");
+                return failed(FailureKind::Unreachable);
+            }
+            Some(RequestFault::Throttled(after_secs)) => {
+                self.coverage.count_fault("429");
+                return WriteResult::Throttled { after_secs: after_secs.max(1) };
+            }
+            Some(RequestFault::Forbidden) => {
+                self.coverage.count_fault("403");
+                return failed(FailureKind::Forbidden);
+            }
+            Some(RequestFault::ConcurrentWrite) => self.write_concurrently(&request.write),
+            Some(RequestFault::ResponseLost) => {
+                self.coverage.count_fault("response lost, applied");
+                self.apply(request);
+                return no_response(FailureKind::Unreachable);
+            }
+            Some(
+                RequestFault::AppliedLate(_)
+                | RequestFault::SlowResponse(_)
+                | RequestFault::SlowRequest(_),
+            )
+            | None => {}
+        }
+        if self.is_rejected(&request.write) {
+            return failed(FailureKind::Forbidden);
+        }
+        self.apply(request)
+    }
+
+    fn apply(&mut self, request: &Request) -> WriteResult {
+        self.check_arrival(request);
+        let response = self.api.write(&request.write);
+        self.check_response(request, &response);
+        if response == Response::Conflict && is_on(Mutant::ForceConflict) {
+            return self.force(request);
+        }
+        write_result(&request.write, response)
+    }
+
+    /// [`Mutant::ForceConflict`]: sends the same object again with the stored version.
+    fn force(&mut self, request: &Request) -> WriteResult {
+        let mut write = Write::clone(&request.write);
+        let known = self.api.object(write.resource(), &write.key());
+        let version = known.map(|known| known.meta().resource_version.clone()).unwrap_or_default();
+        match &mut write {
+            Write::Update(Object::Slice(slice)) => slice.meta.resource_version = version,
+            Write::Update(Object::Endpoints(one)) => one.meta.resource_version = version,
+            Write::Delete(target) => target.resource_version = version,
+            Write::Create(_) => {}
+        }
+        self.check_send(request.process, request.controller, &write);
+        let response = self.api.write(&write);
+        write_result(&write, response)
+    }
+
+    /// Another client writes to the same object first.
+    fn write_concurrently(&mut self, write: &Write) {
+        let Some(mut object) = self.api.object(write.resource(), &write.key()) else { return };
+        self.coverage.count_fault("concurrent write (409)");
+        let count = self.n_arrived.to_string();
+        let meta = match &mut object {
+            Object::Slice(slice) => &mut slice.meta,
+            Object::Endpoints(endpoints) => &mut endpoints.meta,
+        };
+        meta.annotations = meta.annotations.with("example.com/count", Some(&count));
+        self.api.force(object);
+    }
+
+    fn is_rejected(&mut self, write: &Write) -> bool {
+        if matches!(write, Write::Create(_)) && self.now < self.faults.no_creates_until {
+            self.coverage.count_fault("quota");
+            return true;
+        }
+        let Some(key) = self.service_of(write) else { return false };
+        let now = self.now;
+        let is_rejected =
+            self.faults.rejected.iter().any(|(refused, until)| *refused == key && now < *until);
+        if is_rejected {
+            self.coverage.count_fault("rejected for one Service");
+        }
+        is_rejected
+    }
+
+    /// The Service a write is for.
+    pub(crate) fn service_of(&self, write: &Write) -> Option<Key> {
+        let key = write.key();
+        let named = |object: &Object| match object {
+            Object::Slice(slice) => {
+                let name = slice.meta.labels.get(names::SERVICE_NAME)?;
+                Some(Key::new(slice.meta.namespace.clone(), name.clone()))
+            }
+            Object::Endpoints(endpoints) => Some(endpoints.meta.key()),
+        };
+        match write.object() {
+            Some(object) => named(object),
+            None => named(&self.api.object(write.resource(), &key)?),
+        }
+    }
+
+    pub(super) fn send_read(&mut self, process: usize, id: RequestId, read: LiveRead) {
+        self.n_reads += 1;
+        let incarnation = self.processes[process].incarnation;
+        let wait = self.latency();
+        self.schedule(wait, Event::Read { process, incarnation, id, read });
+    }
+
+    pub(super) fn read(&mut self, process: usize, incarnation: u32, id: RequestId, read: LiveRead) {
+        let fails = self.now < self.faults.reads_fail_until.max(self.faults.outage_until);
+        let found = if fails {
+            self.coverage.count_fault("failed reads");
+            if is_on(Mutant::FailedReadIsAbsent) {
+                let input = Input::LiveReadResult(id, LiveReadResult::Absent);
+                return self.schedule(millis(1), response_event(process, incarnation, input));
+            }
+            LiveReadResult::Failed(failure(FailureKind::ServerError))
+        } else {
+            let found = self.api.read(&read);
+            found.unwrap_or_else(|| LiveReadResult::Failed(failure(FailureKind::Unreadable)))
+        };
+        if found == LiveReadResult::Absent && self.processes[process].incarnation == incarnation {
+            self.processes[process].confirmed_absences.insert(read.clone(), self.now);
+        }
+        self.trace(|| format!("  p{process} reads {read:?}: {}", brief_found(&found)));
+        let wait = self.latency();
+        self.schedule(wait, response_event(process, incarnation, Input::LiveReadResult(id, found)));
+    }
+
+    fn respond(&mut self, process: usize, incarnation: u32, input: Input) {
+        let wait = self.latency();
+        self.schedule(wait, response_event(process, incarnation, input));
+    }
+
+    /// The engine learns the deletion of this uid with the response.
+    fn record_deletion(&mut self, request: &Request, result: &WriteResult) {
+        let process = &mut self.processes[request.process];
+        if let (Write::Delete(target), WriteResult::Deleted) = (request.write.as_ref(), result)
+            && process.incarnation == request.incarnation
+        {
+            process.unacknowledged_deletes.push((request.id, target.uid.clone()));
+        }
+    }
+
+    pub(super) fn on_response(&mut self, process: usize, incarnation: u32, input: Input) {
+        let one = &mut self.processes[process];
+        if one.incarnation != incarnation {
+            return;
+        }
+        let object = match &input {
+            Input::WriteResult(_, WriteResult::Stored(object)) => Some(object),
+            Input::LiveReadResult(_, LiveReadResult::Object(object)) => Some(object),
+            Input::WriteResult(..) | Input::LiveReadResult(..) => None,
+            Input::Watch(..) | Input::LeadershipAcquired | Input::LeadershipLost => None,
+        };
+        if let Some(object) = object {
+            one.received_versions.insert(object.meta().resource_version.number());
+        }
+        if let Input::WriteResult(id, WriteResult::Deleted) = &input {
+            let is_this = |(of, _): &(RequestId, Uid)| of == id;
+            if let Some(at) = one.unacknowledged_deletes.iter().position(is_this) {
+                let (_, uid) = one.unacknowledged_deletes.swap_remove(at);
+                one.acknowledged_deletes.insert(uid);
+            }
+        }
+        if let Input::WriteResult(_, WriteResult::Throttled { after_secs }) = &input {
+            one.throttled_until = self.now + secs(u64::from(*after_secs));
+        }
+        if matches!(&input, Input::WriteResult(..)) {
+            one.n_in_flight = one.n_in_flight.saturating_sub(1);
+        }
+        self.handle_input(process, input);
+    }
+
+    fn crash(&mut self, process: usize, incarnation: u32) {
+        if self.processes[process].incarnation == incarnation {
+            self.kill(process);
+            self.schedule(secs(1), Event::Start { process });
+        }
+    }
+}
+
+fn response_event(process: usize, incarnation: u32, input: Input) -> Event {
+    Event::Response { process, incarnation, input: Box::new(input) }
+}
+
+/// As `client` classifies responses.
+fn write_result(write: &Write, response: Response) -> WriteResult {
+    let is_delete = matches!(write, Write::Delete(_));
+    match response {
+        Response::Stored(object) if is_delete && object.meta().finalizers.is_empty() => {
+            WriteResult::Deleted
+        }
+        Response::Stored(object) => WriteResult::Stored(object),
+        Response::Removed => WriteResult::Deleted,
+        Response::NotFound if is_delete => WriteResult::Deleted,
+        Response::Conflict | Response::AlreadyExists | Response::NotFound => {
+            WriteResult::Conflict("409".into())
+        }
+        Response::InternalError => no_response(FailureKind::ServerError),
+        Response::NamespaceNotFound | Response::NamespaceTerminating => {
+            WriteResult::NamespaceTerminating("terminating".into())
+        }
+        Response::Invalid(_) => failed(FailureKind::Invalid),
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    Failure { kind, message: kind.as_str().into() }
+}
+
+fn no_response(kind: FailureKind) -> WriteResult {
+    WriteResult::NoResponse(failure(kind))
+}
+
+fn failed(kind: FailureKind) -> WriteResult {
+    WriteResult::Failed(failure(kind))
+}
+
+/// One line for the trace.
+pub(super) fn brief(write: &Write) -> String {
+    let content = match write.object() {
+        Some(Object::Slice(slice)) => {
+            let addresses: Vec<String> = slice
+                .endpoints
+                .iter()
+                .map(|one| {
+                    let mark = if one.is_ready() { "" } else { "!" };
+                    format!("{mark}{}", one.addresses.first().map_or("", |ip| ip.as_ref()))
+                })
+                .collect();
+            format!(" {addresses:?}")
+        }
+        Some(Object::Endpoints(endpoints)) => {
+            let count = |n: usize, subset: &endpointd_model::Subset| {
+                n + subset.addresses.len() + subset.not_ready_addresses.len()
+            };
+            format!(" ({} addresses)", endpoints.subsets.iter().fold(0, count))
+        }
+        None => String::new(),
+    };
+    format!("{} {} {}{content}", write.verb(), write.resource().as_str(), write.key())
+}
+
+fn brief_found(found: &LiveReadResult) -> &'static str {
+    match found {
+        LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Object(_) => "found",
+        LiveReadResult::Absent => "absent",
+        LiveReadResult::Failed(_) => "failed",
+    }
+}

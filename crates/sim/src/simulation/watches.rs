@@ -1,0 +1,334 @@
+//! Watches: one per resource and process, each with its own delay and faults.
+
+use std::time::Duration;
+
+use endpointd_engine::Input;
+use endpointd_model::{ObjectEvent, ResourceEvent, ResourceVersion, WatchSignal, WatchedResource};
+use endpointd_mutants::{Mutant, is_on};
+
+use super::{Event, Simulation};
+use crate::clock::{millis, secs};
+use crate::process::WatchState;
+use crate::script::WatchFault;
+
+/// A watch without events for so long is reconnected.
+const DEAD_AFTER: Duration = Duration::from_secs(90);
+
+impl Simulation {
+    /// Schedules the next event of every watch that has one.
+    pub(super) fn schedule_deliveries(&mut self) {
+        for process in 0..self.processes.len() {
+            if self.processes[process].engine.is_some() {
+                for resource in WatchedResource::ALL {
+                    self.schedule_delivery(process, resource);
+                }
+            }
+        }
+    }
+
+    fn schedule_delivery(&mut self, process: usize, resource: WatchedResource) {
+        let watch = &self.processes[process].watches[resource as usize];
+        if watch.state != WatchState::Live || watch.due.is_some() {
+            return;
+        }
+        let Some(happened) = self.api.next_change(resource, watch.delivered) else { return };
+        let (delay, frozen_until, connection) = (watch.delay, watch.frozen_until, watch.connection);
+        let jitter = self.jitter(delay);
+        let due = (happened + delay + jitter).max(frozen_until).max(self.now);
+        self.processes[process].watch(resource).due = Some(due);
+        let wait = due.since(self.now);
+        self.schedule(wait, Event::Deliver { process, resource, connection });
+    }
+
+    fn jitter(&mut self, delay: Duration) -> Duration {
+        let most = (delay.as_micros() as u64 / 4).max(2000);
+        Duration::from_micros(self.rng.below(most))
+    }
+
+    pub(super) fn deliver(&mut self, process: usize, resource: WatchedResource, connection: u32) {
+        let watch = self.processes[process].watch(resource);
+        if watch.connection != connection || self.processes[process].engine.is_none() {
+            return;
+        }
+        let watch = self.processes[process].watch(resource);
+        watch.due = None;
+        if self.now < watch.frozen_until {
+            return self.schedule_delivery(process, resource);
+        }
+        let seen = watch.delivered;
+        if seen < self.api.floor(resource) && self.api.next_change(resource, seen).is_some() {
+            // The next event has been compacted.
+            self.coverage.count_fault("watch 410");
+            return self.relist(process, resource);
+        }
+        let Some((revision, _, signal)) = self.api.next_signal(resource, seen) else { return };
+        let watch = self.processes[process].watch(resource);
+        watch.delivered = revision;
+        if !watch.has_false_list {
+            watch.known_since = watch.known_since.max(revision);
+        }
+        self.record_received(process, &signal);
+        self.trace(|| format!("  p{process} receives {}", brief(&signal)));
+        self.handle_input(process, Input::Watch(resource, signal));
+    }
+
+    /// Records versions of published objects, which the engine may now write to.
+    pub(super) fn record_received(&mut self, process: usize, signal: &WatchSignal) {
+        if let WatchSignal::Event(change) = signal {
+            let version = match change.as_ref() {
+                ResourceEvent::Endpoints(event) => event.object().meta.resource_version,
+                ResourceEvent::Slice(event) => event.object().meta.resource_version,
+                ResourceEvent::Service(_) | ResourceEvent::Pod(_) | ResourceEvent::Node(_) => {
+                    return;
+                }
+            };
+            self.processes[process].received_versions.insert(version.number());
+        }
+    }
+
+    /// A new connection: resumes the watch, or lists if its position is compacted.
+    pub(super) fn connect(&mut self, process: usize, resource: WatchedResource, connection: u32) {
+        let now = self.now;
+        let outage_until = self.faults.outage_until;
+        let watch = self.processes[process].watch(resource);
+        if watch.connection != connection || self.processes[process].engine.is_none() {
+            return;
+        }
+        if now < outage_until {
+            let wait = outage_until.since(now) + millis(self.rng.between(10, 1500));
+            self.disconnect(process, resource);
+            let connection = self.processes[process].watch(resource).connection;
+            return self.schedule(wait, Event::Connect { process, resource, connection });
+        }
+        let floor = self.api.floor(resource);
+        let watch = self.processes[process].watch(resource);
+        if watch.state == WatchState::Live && watch.delivered >= floor {
+            watch.due = None;
+            if is_on(Mutant::ResumeFromNow) {
+                watch.delivered = self.api.revision();
+            }
+            if std::mem::take(&mut watch.is_disconnected) {
+                self.handle_input(process, Input::Watch(resource, WatchSignal::Reconnected));
+            }
+            return self.schedule_delivery(process, resource);
+        }
+        if watch.state == WatchState::Live {
+            self.coverage.count_fault("watch 410");
+        }
+        self.relist(process, resource);
+    }
+
+    /// A consistent list of the current objects.
+    pub(super) fn relist(&mut self, process: usize, resource: WatchedResource) {
+        let revision = self.api.revision();
+        let is_first = self.processes[process].watch(resource).delivered == 0;
+        if is_first && is_on(Mutant::FirstPictureFromCache) {
+            self.begin_list(process, resource, revision.saturating_sub(20).max(1));
+            // The list claims to be current; the monitor judges the engine by that claim.
+            self.processes[process].watch(resource).known_since = revision;
+            return;
+        }
+        self.begin_list(process, resource, revision);
+    }
+
+    pub(super) fn begin_list(&mut self, process: usize, resource: WatchedResource, revision: u64) {
+        let watch = self.processes[process].watch(resource);
+        watch.connection += 1;
+        (watch.due, watch.is_disconnected, watch.has_false_list) = (None, false, false);
+        watch.state = WatchState::Listing(revision);
+        watch.known_since = watch.known_since.min(revision);
+        let connection = watch.connection;
+        self.handle_input(process, Input::Watch(resource, WatchSignal::InitStarted));
+        let list = self.api.list_at(resource, revision);
+        let half = list.len() / 2;
+        self.trace(|| format!("  p{process} lists {} as of {revision}", resource.as_str()));
+        for signal in list.into_iter().take(half) {
+            self.record_received(process, &signal);
+            self.handle_input(process, Input::Watch(resource, signal));
+        }
+        let wait = if self.faults.is_quiescent { 5 } else { self.rng.between(1, 400) };
+        self.schedule(millis(wait), Event::FinishList { process, resource, connection });
+    }
+
+    pub(super) fn finish_list(
+        &mut self,
+        process: usize,
+        resource: WatchedResource,
+        connection: u32,
+    ) {
+        let watch = self.processes[process].watch(resource);
+        let WatchState::Listing(revision) = watch.state else { return };
+        if watch.connection != connection || self.processes[process].engine.is_none() {
+            return;
+        }
+        let list = self.api.list_at(resource, revision);
+        let half = list.len() / 2;
+        let rest = list.into_iter().skip(half).filter(|_| !is_on(Mutant::HalfPicture));
+        for signal in rest {
+            self.record_received(process, &signal);
+            self.handle_input(process, Input::Watch(resource, signal));
+        }
+        let watch = self.processes[process].watch(resource);
+        let is_old = revision < watch.delivered;
+        watch.state = WatchState::Live;
+        if !is_old {
+            (watch.delivered, watch.known_since) = (revision, revision);
+        }
+        // The engine reacts to an outdated list by asking for another list.
+        self.handle_input(
+            process,
+            Input::Watch(resource, WatchSignal::InitDone(ResourceVersion::from(revision))),
+        );
+        self.schedule_delivery(process, resource);
+    }
+
+    pub(super) fn disconnect(&mut self, process: usize, resource: WatchedResource) {
+        let watch = self.processes[process].watch(resource);
+        watch.connection += 1;
+        watch.due = None;
+        watch.is_disconnected = true;
+        if matches!(watch.state, WatchState::Listing(_)) {
+            watch.state = WatchState::Down;
+            self.coverage.count_fault("list interrupted");
+        }
+        self.handle_input(
+            process,
+            Input::Watch(resource, WatchSignal::Disconnected("disconnected".into())),
+        );
+        self.check_readiness(process, resource);
+    }
+
+    pub(super) fn fault_watch(
+        &mut self,
+        process: u8,
+        resource: WatchedResource,
+        fault: WatchFault,
+    ) {
+        let process = usize::from(process) % self.processes.len();
+        if self.processes[process].engine.is_none() {
+            return;
+        }
+        let state = self.processes[process].watch(resource).state;
+        match fault {
+            WatchFault::Delay(delay) => {
+                self.coverage.count_fault("watch delay");
+                self.processes[process].watch(resource).delay = delay;
+            }
+            WatchFault::Freeze(time) => self.freeze(process, resource, time),
+            WatchFault::Disconnect(time) => {
+                self.coverage.count_fault("watch disconnected");
+                self.disconnect(process, resource);
+                self.reconnect(process, resource, time);
+            }
+            WatchFault::Replay(n) if state == WatchState::Live => {
+                self.coverage.count_fault("events replayed");
+                let floor = self.api.floor(resource);
+                let watch = self.processes[process].watch(resource);
+                // The cache has these events already: `known_since` stays.
+                watch.delivered =
+                    watch.delivered.saturating_sub(n.into()).max(floor.min(watch.delivered));
+                watch.connection += 1;
+                watch.due = None;
+                self.schedule_delivery(process, resource);
+            }
+            WatchFault::Expired(time) => {
+                self.api.compact(resource);
+                self.disconnect(process, resource);
+                let watch = self.processes[process].watch(resource);
+                watch.state = WatchState::Down;
+                self.coverage.count_fault("watch 410");
+                self.reconnect(process, resource, time);
+            }
+            WatchFault::OutdatedList(back) if state == WatchState::Live => {
+                self.coverage.count_fault("outdated list");
+                // The list may contain objects whose deletion was acknowledged; the engine cannot know.
+                self.processes[process].acknowledged_deletes.clear();
+                let revision = self.api.revision().saturating_sub(back.into()).max(1);
+                self.begin_list(process, resource, revision);
+            }
+            WatchFault::Bookmark if state == WatchState::Live => self.bookmark(process, resource),
+            WatchFault::EmptyList if state == WatchState::Live => {
+                self.coverage.count_fault("empty list");
+                self.send_empty_list(process, resource);
+            }
+            WatchFault::Replay(_)
+            | WatchFault::OutdatedList(_)
+            | WatchFault::EmptyList
+            | WatchFault::Bookmark => {}
+        }
+    }
+
+    /// A list without objects at the current revision.
+    fn send_empty_list(&mut self, process: usize, resource: WatchedResource) {
+        let revision = self.api.revision();
+        let watch = self.processes[process].watch(resource);
+        watch.connection += 1;
+        watch.due = None;
+        // A false list adds nothing to what was observed.
+        watch.delivered = revision;
+        watch.has_false_list = true;
+        self.handle_input(process, Input::Watch(resource, WatchSignal::InitStarted));
+        self.handle_input(
+            process,
+            Input::Watch(resource, WatchSignal::InitDone(ResourceVersion::from(revision))),
+        );
+    }
+
+    /// A bookmark at the last revision before the next undelivered event.
+    fn bookmark(&mut self, process: usize, resource: WatchedResource) {
+        self.coverage.count_fault("bookmark");
+        let seen = self.processes[process].watch(resource).delivered;
+        let is_behind = self.api.next_change(resource, seen).is_some();
+        let passed = if is_behind { seen } else { self.api.revision() };
+        let watch = self.processes[process].watch(resource);
+        watch.delivered = passed;
+        watch.known_since = watch.known_since.max(passed);
+        self.handle_input(
+            process,
+            Input::Watch(resource, WatchSignal::Bookmark(ResourceVersion::from(passed))),
+        );
+    }
+
+    fn freeze(&mut self, process: usize, resource: WatchedResource, time: Duration) {
+        let is_dead = time >= DEAD_AFTER;
+        self.coverage.count_fault(if is_dead { "watch dead for 90 s" } else { "watch frozen" });
+        let until = self.now + time.min(DEAD_AFTER);
+        let watch = self.processes[process].watch(resource);
+        watch.frozen_until = until;
+        if is_dead {
+            // The client then notices that the connection is dead.
+            let connection = watch.connection;
+            self.schedule(DEAD_AFTER + secs(1), Event::Connect { process, resource, connection });
+        }
+    }
+
+    pub(super) fn reconnect(&mut self, process: usize, resource: WatchedResource, wait: Duration) {
+        let connection = self.processes[process].watch(resource).connection;
+        self.schedule(wait, Event::Connect { process, resource, connection });
+    }
+}
+
+/// One line for the trace.
+fn brief(signal: &WatchSignal) -> String {
+    fn line<T>(resource: &str, event: &ObjectEvent<T>, name: impl Fn(&T) -> String) -> String {
+        let deleted = if matches!(event, ObjectEvent::Deleted(_)) { " deleted" } else { "" };
+        format!("{resource} {}{deleted}", name(event.object()))
+    }
+    match signal {
+        WatchSignal::Event(change) => match change.as_ref() {
+            ResourceEvent::Service(one) => line("service", one, |it| it.key().to_string()),
+            ResourceEvent::Pod(one) => line("pod", one, |it| it.key().to_string()),
+            ResourceEvent::Node(one) => line("node", one, |it| it.name.to_string()),
+            ResourceEvent::Endpoints(one) => line("endpoints", one, |it| it.meta.key().to_string()),
+            ResourceEvent::Slice(one) => line("slice", one, |it| it.meta.key().to_string()),
+        },
+        WatchSignal::DecodeError { key, .. } => format!("{key}, undecodable"),
+        WatchSignal::InitStarted
+        | WatchSignal::InitDone(_)
+        | WatchSignal::Bookmark(_)
+        | WatchSignal::Disconnected(_)
+        | WatchSignal::Reconnected => {
+            format!("{signal:?}")
+        }
+    }
+}
