@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_limit() {
+    fn backoff_doubles_up_to_the_maximum() {
         let mut jitter = SplitMix64::new(7);
         let waits: Vec<Duration> =
             (1..40).map(|n| after_failure(FailureKind::Unreachable, n, &mut jitter)).collect();
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_key_is_tried_at_most_ten_times_in_its_first_minute() {
+    fn rejected_key_is_tried_at_most_ten_times_in_its_first_minute() {
         let mut jitter = SplitMix64::new(7);
         let mut elapsed = Duration::ZERO;
         let mut n_tries = 1;

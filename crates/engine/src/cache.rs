@@ -1,13 +1,13 @@
 //! Our last observed copy of the cluster, with its reverse indexes. A change costs what it
 //! touches: a pod event finds its Services through its label set, a node event through its pods.
 
-mod gather;
-mod matching;
+mod compact;
 mod nodes;
-mod packed;
 mod pods;
 mod published;
+mod selector_index;
 mod services;
+mod snapshots;
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use endpointd_plan::{PodDifference, pod_difference};
 use hashbrown::{HashMap, HashTable};
 use slab::Slab;
 
-use self::matching::Matching;
 use self::nodes::Nodes;
-use self::pods::{PodId, PodRecord, PortList, Surroundings};
-use self::published::{KeptEndpoints, KeptSlice, Published, Tombstones};
-use crate::pool::Pool;
+use self::pods::{PodId, PodIndexing, PodRecord, PortList};
+use self::published::{CachedEndpoints, CachedSlice, Published, Tombstones};
+use self::selector_index::SelectorIndex;
+use crate::interner::Interner;
 use crate::queue::Priority;
 
 pub use self::published::Origin;
 
 /// Which complete picture an object was last seen in. Numbers come around, so only equality counts.
-pub type Picture = u8;
+pub type ListEpoch = u8;
 
 #[derive(Debug, Default)]
 pub struct Cache {
-    texts: Pool<SharedStr>,
-    label_sets: Pool<Labels>,
-    port_lists: Pool<PortList>,
+    strings: Interner<SharedStr>,
+    label_sets: Interner<Labels>,
+    port_lists: Interner<PortList>,
     namespaces: Slab<Namespace>,
     namespace_by_name: HashMap<SharedStr, u32>,
     pods: Slab<PodRecord>,
@@ -44,7 +44,7 @@ pub struct Cache {
     n_endpoints: usize,
     n_slices: usize,
     /// What published objects are packed into, all together.
-    n_packed_bytes: usize,
+    n_compact_bytes: usize,
     /// Names hash the same wherever pods are looked up.
     hasher: hashbrown::DefaultHashBuilder,
 }
@@ -52,35 +52,35 @@ pub struct Cache {
 #[derive(Debug, Default)]
 struct Namespace {
     name: SharedStr,
-    matching: Matching,
+    selectors: SelectorIndex,
     /// By name, which is kept in the record alone.
     pods: HashTable<PodId>,
-    services: HashMap<SharedStr, Known<Service>>,
+    services: HashMap<SharedStr, Cached<Service>>,
     published: Published,
 }
 
 /// An object and how recent it is.
 #[derive(Debug)]
-struct Known<T> {
+struct Cached<T> {
     object: T,
     version: ResourceVersion,
-    picture: Picture,
+    epoch: ListEpoch,
 }
 
 /// Who must be synced because of a change.
 #[derive(Debug, Default)]
-pub struct Marks(pub Vec<Mark>);
+pub struct DirtyKeys(pub Vec<DirtyKey>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub struct DirtyKey {
     pub controller: Controller,
     pub key: Key,
     pub priority: Priority,
 }
 
-impl Marks {
+impl DirtyKeys {
     fn add(&mut self, controller: Controller, key: Key, priority: Priority) {
-        self.0.push(Mark { controller, key, priority });
+        self.0.push(DirtyKey { controller, key, priority });
     }
 
     /// The two controllers that publish pods.
@@ -92,42 +92,42 @@ impl Marks {
 
 /// The later of the picture an object was seen in and the one it is put under now, which is either
 /// the same, a later one, or the one before.
-fn later_picture(seen: Picture, now: Picture) -> Picture {
+fn newer_epoch(seen: ListEpoch, now: ListEpoch) -> ListEpoch {
     if seen == now.wrapping_add(1) { seen } else { now }
 }
 
 /// Versions that are both known and say that `new` tells nothing new.
-fn is_replay(known: ResourceVersion, new: ResourceVersion) -> bool {
-    let is_known = known != ResourceVersion::NONE && !is_on(Mutant::OldEventWins);
-    is_known && new != ResourceVersion::NONE && new <= known
+fn is_replay(cached: ResourceVersion, new: ResourceVersion) -> bool {
+    let is_known = cached != ResourceVersion::NONE && !is_on(Mutant::OldEventWins);
+    is_known && new != ResourceVersion::NONE && new <= cached
 }
 
 impl Cache {
-    pub fn put_pod(&mut self, mut pod: Pod, picture: Picture, marks: &mut Marks) {
+    pub fn put_pod(&mut self, mut pod: Pod, epoch: ListEpoch, dirty: &mut DirtyKeys) {
         let version = pod.resource_version;
         let namespace = self.namespace_id(&pod.namespace);
-        let known = self.find_pod(namespace, &pod.name);
-        if let Some(id) = known {
+        let cached = self.find_pod(namespace, &pod.name);
+        if let Some(id) = cached {
             let record = &mut self.pods[id.index()];
-            record.picture = picture;
+            record.epoch = epoch;
             if is_replay(record.version, version) {
                 return;
             }
         }
-        let old = known.map(|id| self.unseat_pod(id));
-        pod.labels = self.share_labels(&pod.labels);
-        self.mark_pod(namespace, old.as_ref(), Some(&pod), marks);
-        let id = known.unwrap_or_else(|| PodId(self.pods.vacant_key() as u32));
-        let matching = &mut self.namespaces[namespace as usize].matching;
-        let seat = matching.seat(&pod.labels, id);
+        let old = cached.map(|id| self.unindex_pod(id));
+        pod.labels = self.intern_labels(&pod.labels);
+        self.add_affected_by_pod(namespace, old.as_ref(), Some(&pod), dirty);
+        let id = cached.unwrap_or_else(|| PodId(self.pods.vacant_key() as u32));
+        let selectors = &mut self.namespaces[namespace as usize].selectors;
+        let slot = selectors.insert(&pod.labels, id);
         // What is remembered of the pod has this name too, and nobody else.
-        let name = known.map_or(&pod.name, |id| &self.pods[id.index()].name).clone();
+        let name = cached.map_or(&pod.name, |id| &self.pods[id.index()].name).clone();
         let node_name = pod.node_name.take();
-        let node = node_name.map(|node| self.nodes.seat(&self.texts.share(&node), id));
-        let named_ports = self.share_ports(&pod);
-        let around = Surroundings { namespace, name, version, seat, node, named_ports, picture };
-        let record = PodRecord::new(pod, around);
-        if known.is_some() {
+        let node = node_name.map(|node| self.nodes.insert(&self.strings.intern(&node), id));
+        let named_ports = self.intern_ports(&pod);
+        let indexing = PodIndexing { namespace, name, version, slot, node, named_ports, epoch };
+        let record = PodRecord::new(pod, indexing);
+        if cached.is_some() {
             self.pods[id.index()] = record;
         } else {
             let name = record.name.clone();
@@ -136,7 +136,7 @@ impl Cache {
         }
     }
 
-    pub fn remove_pod(&mut self, key: &Key, marks: &mut Marks) {
+    pub fn remove_pod(&mut self, key: &Key, dirty: &mut DirtyKeys) {
         let Some(&namespace) = self.namespace_by_name.get(&key.namespace) else { return };
         let Some(id) = self.find_pod(namespace, &key.name) else { return };
         let hash = self.hasher.hash_one(&key.name);
@@ -144,18 +144,18 @@ impl Cache {
         if let Ok(entry) = pods.find_entry(hash, |other| *other == id) {
             entry.remove();
         }
-        let old = self.unseat_pod(id);
+        let old = self.unindex_pod(id);
         self.pods.remove(id.index());
-        self.mark_pod(namespace, Some(&old), None, marks);
-        self.tidy_namespace(namespace);
+        self.add_affected_by_pod(namespace, Some(&old), None, dirty);
+        self.drop_namespace_if_empty(namespace);
     }
 
     /// The pods that a complete picture did not show.
-    pub fn pods_not_in(&self, picture: Picture, listed: ResourceVersion) -> Vec<Key> {
+    pub fn pods_missing_from_list(&self, epoch: ListEpoch, listed: ResourceVersion) -> Vec<Key> {
         let missing = self
             .pods
             .iter()
-            .filter(|(_, record)| record.picture != picture && record.version <= listed);
+            .filter(|(_, record)| record.epoch != epoch && record.version <= listed);
         let key = |record: &PodRecord| Key {
             namespace: self.namespaces[record.namespace as usize].name.clone(),
             name: record.name.clone(),
@@ -166,10 +166,10 @@ impl Cache {
     }
 
     /// Keeps an object that cannot be read from being taken for gone.
-    pub fn keep_pod(&mut self, key: &Key, picture: Picture) {
+    pub fn retain_pod(&mut self, key: &Key, epoch: ListEpoch) {
         let Some(&namespace) = self.namespace_by_name.get(&key.namespace) else { return };
         if let Some(id) = self.find_pod(namespace, &key.name) {
-            self.pods[id.index()].picture = picture;
+            self.pods[id.index()].epoch = epoch;
         }
     }
 
@@ -183,56 +183,56 @@ impl Cache {
     }
 
     pub fn n_label_sets(&self) -> usize {
-        self.namespaces.iter().map(|(_, namespace)| namespace.matching.n_sets()).sum()
+        self.namespaces.iter().map(|(_, namespace)| namespace.selectors.n_sets()).sum()
     }
 
     pub fn n_interned_strings(&self) -> usize {
-        self.texts.len() + self.label_sets.len() + self.port_lists.len()
+        self.strings.len() + self.label_sets.len() + self.port_lists.len()
     }
 
     /// What records and the objects in them occupy, shared texts counted once.
     pub fn bytes(&self) -> usize {
         /// A shared text: two counters, and a typical name.
         const TEXT_BYTES: usize = 16 + 24;
-        debug_assert_eq!(self.n_packed_bytes, self.count_packed_bytes());
+        debug_assert_eq!(self.n_compact_bytes, self.count_compact_bytes());
         self.pods.len() * (size_of::<PodRecord>() + 2 * size_of::<PodId>() + TEXT_BYTES)
             + self.n_interned_strings() * (size_of::<SharedStr>() + TEXT_BYTES)
-            + self.n_services * size_of::<Known<Service>>()
-            + self.n_slices * size_of::<Known<KeptSlice>>()
-            + self.n_endpoints * size_of::<Known<KeptEndpoints>>()
-            + self.n_packed_bytes
+            + self.n_services * size_of::<Cached<Service>>()
+            + self.n_slices * size_of::<Cached<CachedSlice>>()
+            + self.n_endpoints * size_of::<Cached<CachedEndpoints>>()
+            + self.n_compact_bytes
     }
 
     /// Keys and values are mostly those of others, whatever set they are in.
-    fn share_labels(&mut self, labels: &Labels) -> Labels {
+    fn intern_labels(&mut self, labels: &Labels) -> Labels {
         if let Some(found) = self.label_sets.find(labels) {
             return found.clone();
         }
-        let texts = &mut self.texts;
-        let pairs = labels.iter().map(|(key, value)| (texts.share(key), texts.share(value)));
-        self.label_sets.share(&pairs.collect())
+        let strings = &mut self.strings;
+        let pairs = labels.iter().map(|(key, value)| (strings.intern(key), strings.intern(value)));
+        self.label_sets.intern(&pairs.collect())
     }
 
-    fn share_ports(&mut self, pod: &Pod) -> PortList {
+    fn intern_ports(&mut self, pod: &Pod) -> PortList {
         match self.port_lists.find(&pod.named_ports) {
             Some(found) => found.clone(),
-            None => self.port_lists.share(&Arc::new(pod.named_ports.clone())),
+            None => self.port_lists.intern(&Arc::new(pod.named_ports.clone())),
         }
     }
 
     /// Takes a pod out of the indexes, and says what it was.
-    fn unseat_pod(&mut self, id: PodId) -> Pod {
+    fn unindex_pod(&mut self, id: PodId) -> Pod {
         let record = &self.pods[id.index()];
-        let (seat, node) = (record.seat, record.node);
+        let (slot, node) = (record.slot, record.node);
         let namespace = &mut self.namespaces[record.namespace as usize];
-        let labels = namespace.matching.labels(seat.set);
+        let labels = namespace.selectors.labels(slot.set);
         let node_name = node.map(|node| self.nodes.name(node.node()));
-        let old = record.unpack(&namespace.name, labels, node_name);
-        if let Some(moved) = namespace.matching.leave(seat) {
-            self.pods[moved.index()].seat.position = seat.position;
+        let old = record.decode(&namespace.name, labels, node_name);
+        if let Some(moved) = namespace.selectors.remove(slot) {
+            self.pods[moved.index()].slot.position = slot.position;
         }
         if let Some(node) = node
-            && let Some(moved) = self.nodes.leave(node)
+            && let Some(moved) = self.nodes.remove(node)
             && let Some(moved) = &mut self.pods[moved.index()].node
         {
             moved.position = node.position;
@@ -241,12 +241,12 @@ impl Cache {
     }
 
     /// Marks the Services that publish either version of a pod, as far as they must look again.
-    fn mark_pod(
+    fn add_affected_by_pod(
         &mut self,
         namespace: u32,
         old: Option<&Pod>,
         new: Option<&Pod>,
-        marks: &mut Marks,
+        dirty: &mut DirtyKeys,
     ) {
         let difference = match (old, new) {
             (Some(old), Some(new)) => pod_difference(old, new),
@@ -257,18 +257,18 @@ impl Cache {
             return;
         }
         let space = &mut self.namespaces[namespace as usize];
-        let before = old.map(|pod| space.matching.selecting(&pod.labels)).unwrap_or_default();
-        let after = new.map(|pod| space.matching.selecting(&pod.labels)).unwrap_or_default();
+        let before = old.map(|pod| space.selectors.selecting(&pod.labels)).unwrap_or_default();
+        let after = new.map(|pod| space.selectors.selecting(&pod.labels)).unwrap_or_default();
         let priority = if takes_out(old, new) { Priority::Removal } else { Priority::Live };
         for service in &before {
             let stays = after.binary_search(service).is_ok();
             if !stays || difference == PodDifference::Content {
                 let priority = if stays { priority } else { leaving_priority(old, priority) };
-                marks.add_pods(Key::new(space.name.clone(), service.clone()), priority);
+                dirty.add_pods(Key::new(space.name.clone(), service.clone()), priority);
             }
         }
         for service in after.iter().filter(|service| before.binary_search(service).is_err()) {
-            marks.add_pods(Key::new(space.name.clone(), service.clone()), Priority::Live);
+            dirty.add_pods(Key::new(space.name.clone(), service.clone()), Priority::Live);
         }
     }
 
@@ -276,7 +276,7 @@ impl Cache {
         if let Some(id) = self.namespace_by_name.get(name) {
             return *id;
         }
-        let name = self.texts.share(name);
+        let name = self.strings.intern(name);
         let namespace = Namespace { name: name.clone(), ..Namespace::default() };
         let id = self.namespaces.insert(namespace) as u32;
         self.namespace_by_name.insert(name, id);
@@ -287,9 +287,10 @@ impl Cache {
         self.namespace_by_name.get(name).map(|id| &self.namespaces[*id as usize])
     }
 
-    fn tidy_namespace(&mut self, id: u32) {
-        let Namespace { name, matching, pods, services, published } = &self.namespaces[id as usize];
-        if matching.is_empty() && pods.is_empty() && services.is_empty() && published.is_empty() {
+    fn drop_namespace_if_empty(&mut self, id: u32) {
+        let Namespace { name, selectors, pods, services, published } =
+            &self.namespaces[id as usize];
+        if selectors.is_empty() && pods.is_empty() && services.is_empty() && published.is_empty() {
             self.namespace_by_name.remove(name);
             self.namespaces.remove(id as usize);
         }

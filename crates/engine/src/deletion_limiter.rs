@@ -9,7 +9,7 @@ use endpointd_mutants::{Mutant, is_on};
 use crate::{DeletionLimiterStatus, MonotonicTime};
 
 const WINDOW: Duration = Duration::from_secs(60);
-const MIN_A_MINUTE: usize = 20;
+const DELETIONS_PER_MINUTE_MIN: usize = 20;
 
 #[derive(Debug, Default)]
 pub struct DeletionLimiter {
@@ -21,8 +21,8 @@ pub struct DeletionLimiter {
 
 impl DeletionLimiter {
     /// Room for one more among `n_all` objects of the kind, or when to ask again.
-    pub fn pass(&mut self, n_all: usize, now: MonotonicTime) -> Result<(), MonotonicTime> {
-        self.forget(now);
+    pub fn try_acquire(&mut self, n_all: usize, now: MonotonicTime) -> Result<(), MonotonicTime> {
+        self.expire(now);
         if self.recent.len() < deletions_per_minute_max(n_all) || is_on(Mutant::NoBrake) {
             self.recent.push_back(now);
             return Ok(());
@@ -49,7 +49,7 @@ impl DeletionLimiter {
         }
     }
 
-    fn forget(&mut self, now: MonotonicTime) {
+    fn expire(&mut self, now: MonotonicTime) {
         while self.recent.front().is_some_and(|first| now.since(*first) >= WINDOW) {
             self.recent.pop_front();
         }
@@ -58,7 +58,7 @@ impl DeletionLimiter {
 }
 
 fn deletions_per_minute_max(n_all: usize) -> usize {
-    MIN_A_MINUTE.max(n_all / 10)
+    DELETIONS_PER_MINUTE_MIN.max(n_all / 10)
 }
 
 #[cfg(test)]
@@ -70,15 +70,16 @@ mod tests {
     }
 
     #[test]
-    fn twenty_a_minute_or_a_tenth_of_all_pass() {
+    fn limit_is_twenty_or_a_tenth_of_all_per_minute() {
         for (n_all, n_pass) in [(0, 20), (100, 20), (1000, 100)] {
             let mut deletion_limiter = DeletionLimiter::default();
-            let n =
-                (0..n_all + 200).filter(|_| deletion_limiter.pass(n_all, at(1)).is_ok()).count();
+            let n = (0..n_all + 200)
+                .filter(|_| deletion_limiter.try_acquire(n_all, at(1)).is_ok())
+                .count();
             assert_eq!(n, n_pass, "of {n_all}");
-            assert_eq!(deletion_limiter.pass(n_all, at(2)), Err(at(61)));
+            assert_eq!(deletion_limiter.try_acquire(n_all, at(2)), Err(at(61)));
             assert!(deletion_limiter.report(n_all, at(3)).is_active);
-            assert_eq!(deletion_limiter.pass(n_all, at(61)), Ok(()));
+            assert_eq!(deletion_limiter.try_acquire(n_all, at(61)), Ok(()));
             assert!(!deletion_limiter.report(n_all, at(130)).is_active);
         }
     }

@@ -40,7 +40,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The kinds of objects the controllers that run look at.
-    pub fn kinds(&self) -> Vec<WatchedResource> {
+    pub fn watched_resources(&self) -> Vec<WatchedResource> {
         let needs = |controller: Controller| match controller {
             Controller::Slices => [
                 WatchedResource::Services,

@@ -10,11 +10,11 @@ use endpointd_model::{
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::{CarriedState, Plan};
 
+use crate::cooldown::Cooldown;
 use crate::engine::Engine;
-use crate::flights::{Findings, Flight, HeldDelete, Owner};
-use crate::queue::{Priority, Taken};
-use crate::rest::Rest;
-use crate::tally::Tally;
+use crate::in_flight::{DeferredDelete, Findings, InFlightSync, Owner};
+use crate::key_stats::KeyStats;
+use crate::queue::{Dequeued, Priority};
 use crate::{Effect, HintsKind, MonotonicTime, RequestId, SyncResult, SyncSummary, report};
 
 /// A plan, and what it rests on.
@@ -33,22 +33,24 @@ impl Planned {
 }
 
 impl Engine {
-    pub(crate) fn sync(&mut self, lane: usize, taken: Taken, now: MonotonicTime) {
-        let controller = self.lanes[lane].settings.controller;
-        let owner: Owner = (controller, taken.key.clone());
-        let trouble = self.lanes[lane].keys.known_trouble(&taken.key);
-        let unsettled = trouble.map(|one| std::mem::take(&mut one.unsettled));
-        if let Some(unsettled) = unsettled.filter(|unsettled| !unsettled.is_empty()) {
-            return self.read_first(&owner, unsettled, &taken, now);
+    pub(crate) fn sync(&mut self, lane: usize, dequeued: Dequeued, now: MonotonicTime) {
+        let controller = self.controllers[lane].settings.controller;
+        let owner: Owner = (controller, dequeued.key.clone());
+        let trouble = self.controllers[lane].keys.failure_mut(&dequeued.key);
+        let reads_required = trouble.map(|one| std::mem::take(&mut one.reads_required));
+        if let Some(reads_required) =
+            reads_required.filter(|reads_required| !reads_required.is_empty())
+        {
+            return self.read_first(&owner, reads_required, &dequeued, now);
         }
-        let planned = match self.plan(lane, &taken.key) {
+        let planned = match self.plan(lane, &dequeued.key) {
             Ok(planned) => planned,
-            Err(failure) => return self.refuse(&owner, failure, &taken, now),
+            Err(failure) => return self.refuse(&owner, failure, &dequeued, now),
         };
-        let until = self.gives_way(lane, &taken, now);
+        let until = self.should_defer(lane, &dequeued, now);
         match until.filter(|_| !planned.plan.writes.is_empty()) {
-            Some(until) => self.give_way(lane, taken, planned, until),
-            None => self.carry_out(lane, &taken, planned, now),
+            Some(until) => self.defer(lane, dequeued, planned, until),
+            None => self.carry_out(lane, &dequeued, planned, now),
         }
     }
 
@@ -56,60 +58,67 @@ impl Engine {
     pub(crate) fn carry_out(
         &mut self,
         lane: usize,
-        taken: &Taken,
+        dequeued: &Dequeued,
         planned: Planned,
         now: MonotonicTime,
     ) {
         let Planned { plan, absent, unknown_nodes } = planned;
-        let controller = self.lanes[lane].settings.controller;
-        let owner: Owner = (controller, taken.key.clone());
-        self.seek_nodes(unknown_nodes);
-        let hints = self.hints_kind(&taken.key);
-        let carried = self.shared_memory(lane, &taken.key, plan.carried);
-        let keys = &mut self.lanes[lane].keys;
+        let controller = self.controllers[lane].settings.controller;
+        let owner: Owner = (controller, dequeued.key.clone());
+        self.request_missing_nodes(unknown_nodes);
+        let hints = self.hints_kind(&dequeued.key);
+        let carried = self.share_trigger_times(lane, &dequeued.key, plan.carried);
+        let keys = &mut self.controllers[lane].keys;
         let distribution = report::distribution_label(hints.traffic_distribution);
-        let tally = Tally::new(&plan.counts, &plan.excluded_pods, distribution);
-        let rest = Rest::after_plan(now, plan.counts.n_desired + plan.excluded_pods.len());
-        keys.learn(&taken.key, carried, tally, rest);
-        let trouble = keys.known_trouble(&taken.key);
-        let confirmed = trouble.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
+        let stats = KeyStats::new(&plan.counts, &plan.excluded_pods, distribution);
+        let cooldown = Cooldown::after_plan(now, plan.counts.n_desired + plan.excluded_pods.len());
+        keys.record_plan(&dequeued.key, carried, stats, cooldown);
+        let trouble = keys.failure_mut(&dequeued.key);
+        let confirmed_absent =
+            trouble.map(|one| std::mem::take(&mut one.confirmed_absent)).unwrap_or_default();
         for record in plan.event_records {
             self.notify(&owner, record);
         }
         let unconfirmed: BTreeSet<LiveRead> =
-            absent.into_iter().filter(|read| !confirmed.contains(read)).collect();
+            absent.into_iter().filter(|read| !confirmed_absent.contains(read)).collect();
         let unconfirmed = if is_on(Mutant::NoLiveRead) { BTreeSet::new() } else { unconfirmed };
         if !unconfirmed.is_empty() {
             // What is confirmed stays so until the rest is, or two reads would take turns for ever.
             if !is_on(Mutant::ForgetOtherAbsence) {
-                self.lanes[lane].keys.trouble_with(&taken.key).confirmed = confirmed;
+                self.controllers[lane].keys.failure_entry(&dequeued.key).confirmed_absent =
+                    confirmed_absent;
             }
-            return self.read_first(&owner, unconfirmed, taken, now);
+            return self.read_first(&owner, unconfirmed, dequeued, now);
         }
-        let is_destructive = !confirmed.is_empty() && !plan.writes.is_empty();
-        if is_destructive && let Err(later) = self.pass_brake(now) {
-            return self.postpone(&owner, taken, later, now);
+        let is_destructive = !confirmed_absent.is_empty() && !plan.writes.is_empty();
+        if is_destructive && let Err(later) = self.acquire_deletion(now) {
+            return self.postpone(&owner, dequeued, later, now);
         }
         let synced = SyncSummary {
             controller,
-            key: taken.key.clone(),
+            key: dequeued.key.clone(),
             result: SyncResult::Unchanged,
             counts: plan.counts,
             n_creates: count(&plan.writes, "create"),
             n_updates: count(&plan.writes, "update"),
             n_deletes: count(&plan.writes, "delete"),
-            waited: now.since(taken.since),
+            waited: now.since(dequeued.since),
             took: std::time::Duration::ZERO,
-            is_removal: taken.priority == Priority::Removal,
+            is_removal: dequeued.priority == Priority::Removal,
             hints,
         };
-        self.begin(&owner, Some(Box::new(synced)), taken, now);
-        self.take_off(&owner, plan.writes, now);
+        self.start_sync(&owner, Some(Box::new(synced)), dequeued, now);
+        self.start_writes(&owner, plan.writes, now);
     }
 
     /// Two controllers publish the same pods, and remember the same times of them.
-    fn shared_memory(&self, lane: usize, key: &Key, mut carried: CarriedState) -> CarriedState {
-        let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != lane);
+    fn share_trigger_times(
+        &self,
+        lane: usize,
+        key: &Key,
+        mut carried: CarriedState,
+    ) -> CarriedState {
+        let others = self.controllers.iter().enumerate().filter(|(other, _)| *other != lane);
         let known = others.filter_map(|(_, other)| other.keys.get(key)?.carried.trigger.as_ref());
         if let Some(trigger) = &mut carried.trigger {
             known.for_each(|known| trigger.share_with(known));
@@ -128,20 +137,20 @@ impl Engine {
     }
 
     fn plan_key(&self, lane: usize, key: &Key) -> Planned {
-        let lane = &self.lanes[lane];
+        let lane = &self.controllers[lane];
         let state = lane.keys.get(key);
         let nothing = CarriedState::default();
         let carried = state.map_or(&nothing, |state| &state.carried);
-        let in_the_way = lane.keys.in_the_way(key);
+        let conflicting_slice_names = lane.keys.conflicting_slice_names(key);
         let service = || LiveRead::Service(key.clone());
         match lane.settings.controller {
             Controller::Slices => {
-                let view = self.cache.slice_view(key, in_the_way);
+                let view = self.cache.slice_inputs(key, conflicting_slice_names);
                 let plan = endpointd_plan::slices(&view.snapshot(carried), &self.settings);
                 Planned { plan, absent: Vec::new(), unknown_nodes: view.unknown_nodes() }
             }
             Controller::Endpoints => {
-                let view = self.cache.endpoints_view(key);
+                let view = self.cache.endpoints_inputs(key);
                 if !view.has_service() && view.is_lock() && !is_on(Mutant::DeleteLocks) {
                     // Nobody's leftover, however the key came to be looked at.
                     return Planned::nothing();
@@ -152,7 +161,7 @@ impl Engine {
                 Planned { plan, absent, unknown_nodes: Vec::new() }
             }
             Controller::Mirror => {
-                let view = self.cache.mirror_view(key, in_the_way);
+                let view = self.cache.mirror_inputs(key, conflicting_slice_names);
                 let plan = endpointd_plan::mirror(&view.snapshot(), &self.settings);
                 let mut absent = Vec::new();
                 if has_delete(&plan) {
@@ -166,7 +175,7 @@ impl Engine {
     }
 
     /// Creates and updates go out at once, all together; deletes wait for them.
-    fn take_off(&mut self, owner: &Owner, writes: Vec<Write>, now: MonotonicTime) {
+    fn start_writes(&mut self, owner: &Owner, writes: Vec<Write>, now: MonotonicTime) {
         let is_delete =
             |write: &Write| matches!(write, Write::Delete(_)) && !is_on(Mutant::DeletesFirst);
         let (deletes, first): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_delete);
@@ -179,18 +188,18 @@ impl Engine {
             })
             .collect();
         let later = deletes.into_iter().map(|write| {
-            let after = self.tickets_that_keep(&write, &sent);
-            HeldDelete { write, after }
+            let after = self.writes_it_depends_on(&write, &sent);
+            DeferredDelete { write, after }
         });
         let later = later.collect();
-        if let Some(flight) = self.flights.get_mut(owner) {
+        if let Some(flight) = self.in_flight.get_mut(owner) {
             flight.later = later;
         }
-        self.go_on(owner, now);
+        self.advance(owner, now);
     }
 
     /// The writes that publish elsewhere what this delete takes away.
-    fn tickets_that_keep(
+    fn writes_it_depends_on(
         &self,
         delete: &Write,
         sent: &[(RequestId, Vec<SharedStr>)],
@@ -209,7 +218,7 @@ impl Engine {
 
     pub(crate) fn send(&mut self, owner: &Owner, write: Write) -> RequestId {
         let write = unguarded(write);
-        let id = self.flights.send(owner, &write);
+        let id = self.in_flight.send(owner, &write);
         let write = Box::new(write);
         self.effects.push_back(Effect::Send { id, controller: owner.0, write });
         id
@@ -220,61 +229,67 @@ impl Engine {
         &mut self,
         owner: &Owner,
         reads: BTreeSet<LiveRead>,
-        taken: &Taken,
+        dequeued: &Dequeued,
         now: MonotonicTime,
     ) {
-        self.begin(owner, None, taken, now);
-        if let Some(flight) = self.flights.get_mut(owner) {
-            flight.looks = reads;
+        self.start_sync(owner, None, dequeued, now);
+        if let Some(flight) = self.in_flight.get_mut(owner) {
+            flight.reads = reads;
             flight.findings.is_stale = true;
         }
-        self.go_on(owner, now);
+        self.advance(owner, now);
     }
 
-    fn begin(
+    fn start_sync(
         &mut self,
         owner: &Owner,
         synced: Option<Box<SyncSummary>>,
-        taken: &Taken,
+        dequeued: &Dequeued,
         now: MonotonicTime,
     ) {
-        let flight = Flight {
+        let flight = InFlightSync {
             n_pending: 0,
             later: Vec::new(),
-            looks: BTreeSet::new(),
+            reads: BTreeSet::new(),
             unanswered: BTreeSet::new(),
             findings: Findings::default(),
-            priority: taken.priority,
+            priority: dequeued.priority,
             planned: now,
             synced,
         };
-        self.flights.begin(owner.clone(), flight);
+        self.in_flight.insert(owner.clone(), flight);
     }
 
-    fn refuse(&mut self, owner: &Owner, failure: Failure, taken: &Taken, now: MonotonicTime) {
-        self.begin(owner, None, taken, now);
-        if let Some(flight) = self.flights.get_mut(owner) {
+    fn refuse(&mut self, owner: &Owner, failure: Failure, dequeued: &Dequeued, now: MonotonicTime) {
+        self.start_sync(owner, None, dequeued, now);
+        if let Some(flight) = self.in_flight.get_mut(owner) {
             flight.findings.failure = Some(failure);
         }
-        self.go_on(owner, now);
+        self.advance(owner, now);
     }
 
-    fn pass_brake(&mut self, now: MonotonicTime) -> Result<(), MonotonicTime> {
-        self.deletion_limiter.pass(self.cache.n_objects(PublishedResource::Endpoints), now)
+    fn acquire_deletion(&mut self, now: MonotonicTime) -> Result<(), MonotonicTime> {
+        self.deletion_limiter.try_acquire(self.cache.n_objects(PublishedResource::Endpoints), now)
     }
 
-    fn postpone(&mut self, owner: &Owner, taken: &Taken, due: MonotonicTime, now: MonotonicTime) {
-        let Some(lane) = self.lane_mut(owner.0) else { return };
-        lane.queue.land(&owner.1);
-        lane.queue.mark(&owner.1, taken.priority, due, now);
+    fn postpone(
+        &mut self,
+        owner: &Owner,
+        dequeued: &Dequeued,
+        due: MonotonicTime,
+        now: MonotonicTime,
+    ) {
+        let Some(lane) = self.controller_mut(owner.0) else { return };
+        lane.queue.done(&owner.1);
+        lane.queue.enqueue(&owner.1, dequeued.priority, due, now);
     }
 
     /// Asks once for each node that pods run on and that we have never seen.
-    fn seek_nodes(&mut self, names: Vec<SharedStr>) {
+    fn request_missing_nodes(&mut self, names: Vec<SharedStr>) {
         for name in names {
-            if !self.sought_nodes.contains_key(&name) {
-                let id = self.flights.look_for_node(name.clone());
-                self.sought_nodes.insert(name.clone(), id);
+            if !self.pending_node_reads.contains_key(&name) {
+                let id = self.in_flight.read_node(name.clone());
+                self.pending_node_reads.insert(name.clone(), id);
                 self.effects.push_back(Effect::LiveRead { id, read: LiveRead::Node(name) });
             }
         }

@@ -85,7 +85,7 @@ pub async fn run(
     let engine = Engine::new(settings);
     let mut office = Leadership::open(client.clone(), election)?;
     let mut drive = EventLoop {
-        feeds: WatchTasks::start(&client, &engine.kinds()),
+        feeds: WatchTasks::start(&client, &engine.watched_resources()),
         errands: RequestDispatcher::new(client.clone(), office.term(), metrics.clone()),
         recorder: Recorder::start(client.clone()),
         engine,

@@ -6,8 +6,8 @@ use endpointd_plan::{NodeState, Topology};
 use hashbrown::HashMap;
 use slab::Slab;
 
-use super::pods::{NodeSeat, PodId};
-use super::{Cache, Known, Marks, Picture, is_replay, later_picture};
+use super::pods::{NodeSlot, PodId};
+use super::{Cache, Cached, DirtyKeys, ListEpoch, is_replay, newer_epoch};
 use crate::queue::Priority;
 use endpointd_model::{Controller, Key};
 
@@ -24,26 +24,26 @@ pub struct Nodes {
 #[derive(Debug)]
 struct NodeRecord {
     name: SharedStr,
-    known: Option<Known<Node>>,
+    cached: Option<Cached<Node>>,
     /// A live read said that there is no such node.
-    is_gone: bool,
+    is_confirmed_absent: bool,
     pods: Vec<PodId>,
 }
 
 impl Nodes {
-    pub fn seat(&mut self, name: &SharedStr, pod: PodId) -> NodeSeat {
+    pub fn insert(&mut self, name: &SharedStr, pod: PodId) -> NodeSlot {
         let node = self.id(name);
         let pods = &mut self.records[node as usize].pods;
         pods.push(pod);
-        NodeSeat::new(node, (pods.len() - 1) as u32)
+        NodeSlot::new(node, (pods.len() - 1) as u32)
     }
 
     /// Frees the seat. Says which pod sits there now, if one moved.
-    pub fn leave(&mut self, seat: NodeSeat) -> Option<PodId> {
-        let pods = &mut self.records[seat.node() as usize].pods;
-        pods.swap_remove(seat.position as usize);
-        let moved = pods.get(seat.position as usize).copied();
-        self.tidy(seat.node());
+    pub fn remove(&mut self, slot: NodeSlot) -> Option<PodId> {
+        let pods = &mut self.records[slot.node() as usize].pods;
+        pods.swap_remove(slot.position as usize);
+        let moved = pods.get(slot.position as usize).copied();
+        self.drop_if_unused(slot.node());
         moved
     }
 
@@ -53,9 +53,9 @@ impl Nodes {
 
     pub fn state(&self, node: u32) -> NodeState<'_> {
         let record = &self.records[node as usize];
-        match &record.known {
-            Some(known) => NodeState::Known { zone: known.object.zone.as_ref() },
-            None if record.is_gone => NodeState::Gone,
+        match &record.cached {
+            Some(cached) => NodeState::Known { zone: cached.object.zone.as_ref() },
+            None if record.is_confirmed_absent => NodeState::Gone,
             None => NodeState::Unknown,
         }
     }
@@ -64,16 +64,20 @@ impl Nodes {
         if let Some(id) = self.by_name.get(name) {
             return *id;
         }
-        let record =
-            NodeRecord { name: name.clone(), known: None, is_gone: false, pods: Vec::new() };
+        let record = NodeRecord {
+            name: name.clone(),
+            cached: None,
+            is_confirmed_absent: false,
+            pods: Vec::new(),
+        };
         let id = self.records.insert(record) as u32;
         self.by_name.insert(name.clone(), id);
         id
     }
 
-    fn tidy(&mut self, node: u32) {
-        let NodeRecord { name, known, pods, .. } = &self.records[node as usize];
-        if known.is_none() && pods.is_empty() {
+    fn drop_if_unused(&mut self, node: u32) {
+        let NodeRecord { name, cached, pods, .. } = &self.records[node as usize];
+        if cached.is_none() && pods.is_empty() {
             self.by_name.remove(name);
             self.records.remove(node as usize);
         }
@@ -81,32 +85,32 @@ impl Nodes {
 }
 
 impl Cache {
-    pub fn put_node(&mut self, node: Node, picture: Picture, marks: &mut Marks) {
+    pub fn put_node(&mut self, node: Node, epoch: ListEpoch, dirty: &mut DirtyKeys) {
         let version = node.resource_version;
-        let name = self.texts.share(&node.name);
+        let name = self.strings.intern(&node.name);
         let id = self.nodes.id(&name);
         let record = &mut self.nodes.records[id as usize];
-        let mut picture = picture;
-        if let Some(known) = &mut record.known {
-            picture = later_picture(known.picture, picture);
-            known.picture = picture;
-            if is_replay(known.version, version) {
+        let mut epoch = epoch;
+        if let Some(cached) = &mut record.cached {
+            epoch = newer_epoch(cached.epoch, epoch);
+            cached.epoch = epoch;
+            if is_replay(cached.version, version) {
                 return;
             }
         }
-        let zone = node.zone.as_ref().map(|zone| self.texts.share(zone));
+        let zone = node.zone.as_ref().map(|zone| self.strings.intern(zone));
         let node = Node { name, zone, resource_version: ResourceVersion::NONE, ..node };
-        record.is_gone = false;
-        let new = Known { object: node, version, picture };
-        let old = record.known.replace(new).map(|known| known.object);
-        let new = &record.known.as_ref().expect("just put").object;
+        record.is_confirmed_absent = false;
+        let new = Cached { object: node, version, epoch };
+        let old = record.cached.replace(new).map(|cached| cached.object);
+        let new = &record.cached.as_ref().expect("just put").object;
         self.nodes.n_known += usize::from(old.is_none());
         if old.as_ref() != Some(new) {
             self.nodes.is_topology_old = true;
         }
         let is_late = old.is_none() && is_on(Mutant::LateNodeIgnored);
         if !is_late && old.is_none_or(|old| old.zone != new.zone) {
-            self.mark_node(id, marks);
+            self.add_affected_by_node(id, dirty);
         }
     }
 
@@ -114,51 +118,55 @@ impl Cache {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
         // What is published stays until a live read confirms it: a lost view of the nodes must
         // not empty every Service.
-        if self.nodes.records[id as usize].known.take().is_some() {
-            self.nodes.records[id as usize].is_gone = is_on(Mutant::LostNodeIsGone);
+        if self.nodes.records[id as usize].cached.take().is_some() {
+            self.nodes.records[id as usize].is_confirmed_absent = is_on(Mutant::LostNodeIsGone);
             self.nodes.n_known -= 1;
             self.nodes.is_topology_old = true;
         }
-        self.nodes.tidy(id);
+        self.nodes.drop_if_unused(id);
     }
 
     /// Pods that ran on a node that is gone from our view: their Services must look again.
-    pub fn mark_pods_on(&self, name: &SharedStr, marks: &mut Marks) {
+    pub fn add_affected_by_node_name(&self, name: &SharedStr, dirty: &mut DirtyKeys) {
         if let Some(&id) = self.nodes.by_name.get(name) {
-            self.mark_node(id, marks);
+            self.add_affected_by_node(id, dirty);
         }
     }
 
     /// A live read found no such node.
-    pub fn confirm_no_node(&mut self, name: &SharedStr, marks: &mut Marks) {
+    pub fn confirm_no_node(&mut self, name: &SharedStr, dirty: &mut DirtyKeys) {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
         let record = &mut self.nodes.records[id as usize];
-        if record.known.is_none() && !record.is_gone {
-            record.is_gone = true;
-            self.mark_node(id, marks);
+        if record.cached.is_none() && !record.is_confirmed_absent {
+            record.is_confirmed_absent = true;
+            self.add_affected_by_node(id, dirty);
         }
     }
 
-    pub fn nodes_not_in(&self, picture: Picture, listed: ResourceVersion) -> Vec<SharedStr> {
+    pub fn nodes_missing_from_list(
+        &self,
+        epoch: ListEpoch,
+        listed: ResourceVersion,
+    ) -> Vec<SharedStr> {
         let missing = self.nodes.records.iter().filter(|(_, record)| {
-            let is_old = |known: &Known<Node>| known.picture != picture && known.version <= listed;
-            record.known.as_ref().is_some_and(is_old)
+            let is_old = |cached: &Cached<Node>| cached.epoch != epoch && cached.version <= listed;
+            record.cached.as_ref().is_some_and(is_old)
         });
         let mut names: Vec<SharedStr> = missing.map(|(_, record)| record.name.clone()).collect();
         names.sort_unstable();
         names
     }
 
-    pub fn keep_node(&mut self, name: &SharedStr, picture: Picture) {
+    pub fn retain_node(&mut self, name: &SharedStr, epoch: ListEpoch) {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
-        if let Some(known) = &mut self.nodes.records[id as usize].known {
-            known.picture = later_picture(known.picture, picture);
+        if let Some(cached) = &mut self.nodes.records[id as usize].cached {
+            cached.epoch = newer_epoch(cached.epoch, epoch);
         }
     }
 
     pub fn has_node(&self, name: &SharedStr) -> bool {
         let id = self.nodes.by_name.get(name);
-        id.is_some_and(|id| self.nodes.records[*id as usize].known.is_some())
+        id.is_some_and(|id| self.nodes.records[*id as usize].cached.is_some())
     }
 
     pub fn n_nodes(&self) -> usize {
@@ -171,8 +179,8 @@ impl Cache {
             return false;
         }
         let records = self.nodes.records.iter();
-        let known = records.filter_map(|(_, record)| Some(&record.known.as_ref()?.object));
-        let topology = Topology::of(known);
+        let cached = records.filter_map(|(_, record)| Some(&record.cached.as_ref()?.object));
+        let topology = Topology::of(cached);
         let is_different = topology != self.nodes.topology;
         self.nodes.topology = topology;
         is_different
@@ -182,19 +190,19 @@ impl Cache {
         &self.nodes.topology
     }
 
-    fn mark_node(&self, id: u32, marks: &mut Marks) {
+    fn add_affected_by_node(&self, id: u32, dirty: &mut DirtyKeys) {
         let mut keys = Vec::new();
         for pod in &self.nodes.records[id as usize].pods {
             let record = &self.pods[pod.index()];
             let namespace = &self.namespaces[record.namespace as usize];
-            for service in namespace.matching.services(record.seat.set) {
+            for service in namespace.selectors.services(record.slot.set) {
                 keys.push(Key { namespace: namespace.name.clone(), name: service.clone() });
             }
         }
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
-            marks.add(Controller::Slices, key, Priority::Live);
+            dirty.add(Controller::Slices, key, Priority::Live);
         }
     }
 }

@@ -9,7 +9,7 @@ use endpointd_model::{
     Uid, UidRepr,
 };
 
-use super::matching::Seat;
+use super::selector_index::IndexSlot;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PodId(pub u32);
@@ -19,8 +19,8 @@ pub struct PodId(pub u32);
 pub struct PodRecord {
     pub name: SharedStr,
     pub version: ResourceVersion,
-    pub seat: Seat,
-    pub node: Option<NodeSeat>,
+    pub slot: IndexSlot,
+    pub node: Option<NodeSlot>,
     pub namespace: u32,
     /// When it became ready or stopped to be, in seconds; see [`flag::HAS_SINCE`].
     since: u32,
@@ -29,8 +29,8 @@ pub struct PodRecord {
     ip: Ipv4Addr,
     ips: Option<Box<Ips>>,
     named_ports: PortList,
-    rare: Option<Box<Rare>>,
-    pub picture: u8,
+    uncommon: Option<Box<UncommonFields>>,
+    pub epoch: u8,
     flags: u8,
 }
 
@@ -49,13 +49,13 @@ mod flag {
 
 /// A pod's place in the list of its node.
 #[derive(Clone, Copy, Debug)]
-pub struct NodeSeat {
+pub struct NodeSlot {
     /// One more than the number, so that no seat takes no room.
     after_node: NonZeroU32,
     pub position: u32,
 }
 
-impl NodeSeat {
+impl NodeSlot {
     pub fn new(node: u32, position: u32) -> Self {
         Self { after_node: NonZeroU32::MIN.saturating_add(node), position }
     }
@@ -67,7 +67,7 @@ impl NodeSeat {
 
 /// What few pods have.
 #[derive(Debug, Default)]
-struct Rare {
+struct UncommonFields {
     hostname: Option<SharedStr>,
     subdomain: Option<SharedStr>,
     /// If it is no UUID.
@@ -86,31 +86,35 @@ enum Ips {
 }
 
 /// What the cache adds to a pod.
-pub struct Surroundings {
+pub struct PodIndexing {
     pub namespace: u32,
     pub name: SharedStr,
     pub version: ResourceVersion,
-    pub seat: Seat,
-    pub node: Option<NodeSeat>,
+    pub slot: IndexSlot,
+    pub node: Option<NodeSlot>,
     pub named_ports: PortList,
-    pub picture: u8,
+    pub epoch: u8,
 }
 
 impl PodRecord {
-    pub fn new(pod: Pod, around: Surroundings) -> Self {
-        let Surroundings { namespace, name, version, seat, node, named_ports, picture } = around;
-        let mut rare = Rare { hostname: pod.hostname, subdomain: pod.subdomain, ..Rare::default() };
+    pub fn new(pod: Pod, indexing: PodIndexing) -> Self {
+        let PodIndexing { namespace, name, version, slot, node, named_ports, epoch } = indexing;
+        let mut uncommon = UncommonFields {
+            hostname: pod.hostname,
+            subdomain: pod.subdomain,
+            ..UncommonFields::default()
+        };
         let uuid = match pod.uid.form() {
             UidRepr::Uuid(uuid) => *uuid,
             UidRepr::Other(_) => {
-                rare.uid = Some(pod.uid);
+                uncommon.uid = Some(pod.uid);
                 [0; 16]
             }
         };
         let since = pod.readiness.as_ref().and_then(|readiness| readiness.since);
         let seconds = since.and_then(whole_seconds);
-        rare.since = since.filter(|_| seconds.is_none());
-        let (ip, ips) = pack_ips(pod.ips);
+        uncommon.since = since.filter(|_| seconds.is_none());
+        let (ip, ips) = encode_ips(pod.ips);
         let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
         let flags = bit(pod.phase == Phase::Failed, flag::FAILED)
             | bit(pod.phase == Phase::Succeeded, flag::SUCCEEDED)
@@ -118,14 +122,14 @@ impl PodRecord {
             | bit(pod.readiness.is_some(), flag::HAS_READINESS)
             | bit(pod.readiness.is_some_and(|one| one.is_ready), flag::IS_READY)
             | bit(seconds.is_some(), flag::HAS_SINCE);
-        let is_rare = rare.hostname.is_some()
-            || rare.subdomain.is_some()
-            || rare.uid.is_some()
-            || rare.since.is_some();
+        let has_uncommon = uncommon.hostname.is_some()
+            || uncommon.subdomain.is_some()
+            || uncommon.uid.is_some()
+            || uncommon.since.is_some();
         Self {
             name,
             version,
-            seat,
+            slot,
             node,
             namespace,
             since: seconds.unwrap_or_default(),
@@ -133,30 +137,32 @@ impl PodRecord {
             ip,
             ips: ips.map(Box::new),
             named_ports,
-            rare: is_rare.then(|| Box::new(rare)),
-            picture,
+            uncommon: has_uncommon.then(|| Box::new(uncommon)),
+            epoch,
             flags,
         }
     }
 
     /// The pod as plans want it. Its resourceVersion is left out: nothing is decided by it.
-    pub fn unpack(
+    pub fn decode(
         &self,
         namespace: &SharedStr,
         labels: &Labels,
         node_name: Option<&SharedStr>,
     ) -> Pod {
-        let rare = self.rare.as_deref();
+        let uncommon = self.uncommon.as_deref();
         Pod {
             namespace: namespace.clone(),
             name: self.name.clone(),
-            uid: rare.and_then(|rare| rare.uid.clone()).unwrap_or_else(|| self.uuid.into()),
+            uid: uncommon
+                .and_then(|uncommon| uncommon.uid.clone())
+                .unwrap_or_else(|| self.uuid.into()),
             resource_version: ResourceVersion::NONE,
             labels: labels.clone(),
             node_name: node_name.cloned(),
-            hostname: rare.and_then(|rare| rare.hostname.clone()),
-            subdomain: rare.and_then(|rare| rare.subdomain.clone()),
-            ips: unpack_ips(self.ip, self.ips.as_deref()),
+            hostname: uncommon.and_then(|uncommon| uncommon.hostname.clone()),
+            subdomain: uncommon.and_then(|uncommon| uncommon.subdomain.clone()),
+            ips: decode_ips(self.ip, self.ips.as_deref()),
             phase: self.phase(),
             readiness: self.readiness(),
             is_terminating: self.has(flag::IS_TERMINATING),
@@ -177,7 +183,7 @@ impl PodRecord {
     fn readiness(&self) -> Option<Readiness> {
         let seconds = self.has(flag::HAS_SINCE).then_some(self.since);
         let whole = seconds.and_then(|seconds| Timestamp::from_second(seconds.into()).ok());
-        let since = whole.or_else(|| self.rare.as_deref()?.since);
+        let since = whole.or_else(|| self.uncommon.as_deref()?.since);
         let is_ready = self.has(flag::IS_READY);
         self.has(flag::HAS_READINESS).then_some(Readiness { is_ready, since })
     }
@@ -195,7 +201,7 @@ fn whole_seconds(time: Timestamp) -> Option<u32> {
     time.as_second().try_into().ok()
 }
 
-fn pack_ips(ips: PodIps) -> (Ipv4Addr, Option<Ips>) {
+fn encode_ips(ips: PodIps) -> (Ipv4Addr, Option<Ips>) {
     let other = match (&ips.primary, ips.all.as_ref()) {
         (Some(PodIp::Ip(IpAddr::V4(primary))), [PodIp::Ip(IpAddr::V4(only))])
             if primary == only =>
@@ -217,7 +223,7 @@ fn pack_ips(ips: PodIps) -> (Ipv4Addr, Option<Ips>) {
     (Ipv4Addr::UNSPECIFIED, Some(other))
 }
 
-fn unpack_ips(ip: Ipv4Addr, ips: Option<&Ips>) -> PodIps {
+fn decode_ips(ip: Ipv4Addr, ips: Option<&Ips>) -> PodIps {
     let one = |ip: IpAddr| PodIps { primary: Some(PodIp::Ip(ip)), all: Arc::new([PodIp::Ip(ip)]) };
     match ips {
         None => one(ip.into()),
@@ -235,26 +241,26 @@ fn unpack_ips(ip: Ipv4Addr, ips: Option<&Ips>) -> PodIps {
 mod tests {
     use endpointd_model::Key;
 
-    use super::super::matching::Matching;
+    use super::super::selector_index::SelectorIndex;
     use super::*;
 
     fn back_and_forth(pod: &Pod) -> Pod {
-        let seat = Matching::default().seat(&pod.labels, PodId(0));
-        let around = Surroundings {
+        let slot = SelectorIndex::default().insert(&pod.labels, PodId(0));
+        let indexing = PodIndexing {
             namespace: 0,
             name: pod.name.clone(),
             version: ResourceVersion::NONE,
-            seat,
+            slot,
             node: None,
             named_ports: Arc::new(pod.named_ports.clone()),
-            picture: 0,
+            epoch: 0,
         };
-        let record = PodRecord::new(pod.clone(), around);
-        record.unpack(&pod.namespace, &pod.labels, pod.node_name.as_ref())
+        let record = PodRecord::new(pod.clone(), indexing);
+        record.decode(&pod.namespace, &pod.labels, pod.node_name.as_ref())
     }
 
     #[test]
-    fn addresses_come_back_as_they_went_in() {
+    fn addresses_survive_a_round_trip() {
         let ip = |text: &str| PodIp::parse(text);
         for (primary, all) in [
             (None, vec![]),
@@ -275,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn readiness_comes_back_as_it_went_in() {
+    fn readiness_survives_a_round_trip() {
         let times = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5Z", "1969-12-31T23:59:59Z"];
         let times = times.map(|time| time.parse().ok());
         for since in times.into_iter().chain([None, Some(Timestamp::MAX)]) {
@@ -290,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_few_pods_have_comes_back_too() {
+    fn uncommon_fields_survive_a_round_trip() {
         let key = Key::new("shop", "web-1");
         for uid in ["5e2cb0a7-91d0-4a5b-8f1e-0123456789ab", "not-a-uuid", ""] {
             for phase in [Phase::Active, Phase::Failed, Phase::Succeeded] {
@@ -311,8 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_small() {
+    fn pod_record_has_at_most_96_bytes() {
         assert!(size_of::<PodRecord>() <= 96, "{} bytes", size_of::<PodRecord>());
-        assert!(size_of::<Option<NodeSeat>>() == 8);
+        assert!(size_of::<Option<NodeSlot>>() == 8);
     }
 }

@@ -29,30 +29,30 @@ pub struct Cluster {
     pending: VecDeque<(WatchedResource, WatchSignal)>,
     held: Vec<WatchedResource>,
     /// What happens to the next writes; after that all goes well.
-    pub mishaps: VecDeque<Mishap>,
+    pub write_faults: VecDeque<WriteFault>,
     /// Decides over every write.
-    pub refuse: Option<fn(&Write) -> bool>,
+    pub rejects: Option<fn(&Write) -> bool>,
     /// Answers come only after everything the watches have to tell.
-    pub is_slow: bool,
+    pub responses_last: bool,
     /// Time that passes before a write is answered.
     pub write_takes: Duration,
-    late: VecDeque<Input>,
+    delayed: VecDeque<Input>,
     /// Live reads fail.
-    pub is_blind: bool,
+    pub reads_fail: bool,
     /// `verb resource name`, as sent.
     pub sent: Vec<String>,
-    pub looked: Vec<LiveRead>,
+    pub live_reads: Vec<LiveRead>,
     pub event_records: Vec<EventRecord>,
-    pub ends: Vec<&'static str>,
+    pub results: Vec<&'static str>,
 }
 
 /// What can become of a write besides success.
 #[derive(Clone, Debug)]
-pub enum Mishap {
+pub enum WriteFault {
     /// Fine after all.
     None,
-    LostApplied,
-    LostNotApplied,
+    AppliedNoResponse,
+    DroppedNoResponse,
     Unreachable,
     Throttled(u32),
     Terminating,
@@ -70,25 +70,25 @@ impl Cluster {
             version: 100,
             pending: VecDeque::new(),
             held: Vec::new(),
-            mishaps: VecDeque::new(),
-            refuse: None,
-            is_slow: false,
+            write_faults: VecDeque::new(),
+            rejects: None,
+            responses_last: false,
             write_takes: Duration::ZERO,
-            late: VecDeque::new(),
-            is_blind: false,
+            delayed: VecDeque::new(),
+            reads_fail: false,
             sent: Vec::new(),
-            looked: Vec::new(),
+            live_reads: Vec::new(),
             event_records: Vec::new(),
-            ends: Vec::new(),
+            results: Vec::new(),
         }
     }
 
     /// Lists everything and leads.
     pub fn start(&mut self) {
-        for kind in self.engine.kinds() {
+        for kind in self.engine.watched_resources() {
             self.list(kind);
         }
-        self.tell(Input::LeadershipAcquired);
+        self.handle(Input::LeadershipAcquired);
         self.run();
     }
 
@@ -97,31 +97,31 @@ impl Cluster {
         self.engine = Engine::new(Settings::default());
         self.pending.clear();
         self.held.clear();
-        self.late.clear();
-        self.forget_log();
+        self.delayed.clear();
+        self.clear_log();
         self.start();
     }
 
-    pub fn forget_log(&mut self) {
+    pub fn clear_log(&mut self) {
         self.sent.clear();
-        self.looked.clear();
-        self.ends.clear();
+        self.live_reads.clear();
+        self.results.clear();
         self.event_records.clear();
     }
 
     pub fn list(&mut self, kind: WatchedResource) {
         self.pending.retain(|(of, _)| *of != kind);
-        self.tell(Input::Watch(kind, WatchSignal::InitStarted));
+        self.handle(Input::Watch(kind, WatchSignal::InitStarted));
         for change in self.changes(kind) {
-            self.tell(Input::Watch(kind, WatchSignal::Event(Box::new(change))));
+            self.handle(Input::Watch(kind, WatchSignal::Event(Box::new(change))));
         }
-        self.tell(Input::Watch(kind, WatchSignal::InitDone(self.version.into())));
+        self.handle(Input::Watch(kind, WatchSignal::InitDone(self.version.into())));
     }
 
     fn changes(&self, kind: WatchedResource) -> Vec<ResourceEvent> {
         let published = |resource| {
             let objects = self.objects.iter().filter(move |((of, _), _)| *of == resource);
-            objects.map(|(_, object)| present(object.clone()))
+            objects.map(|(_, object)| applied(object.clone()))
         };
         match kind {
             WatchedResource::Services => {
@@ -160,9 +160,9 @@ impl Cluster {
         if self.deliver() {
             return true;
         }
-        let answer = self.late.pop_front();
+        let answer = self.delayed.pop_front();
         let has_answer = answer.is_some();
-        answer.into_iter().for_each(|answer| self.tell(answer));
+        answer.into_iter().for_each(|answer| self.handle(answer));
         has_answer
     }
 
@@ -178,7 +178,7 @@ impl Cluster {
     }
 
     /// Lets time pass, acting whenever something is due.
-    pub fn pass(&mut self, time: Duration) {
+    pub fn advance(&mut self, time: Duration) {
         let end = self.now + time;
         self.run();
         for _ in 0..WAKES_MAX {
@@ -193,17 +193,17 @@ impl Cluster {
         panic!("woken {WAKES_MAX} times, and there is still something due at {:?}", self.now);
     }
 
-    pub fn hold(&mut self, kind: WatchedResource) {
+    pub fn hold_watch(&mut self, kind: WatchedResource) {
         self.held.push(kind);
     }
 
-    pub fn release(&mut self) {
+    pub fn release_watches(&mut self) {
         self.held.clear();
         self.run();
     }
 
     /// What the watch of a kind has yet to tell is never told.
-    pub fn forget_news(&mut self, kind: WatchedResource) {
+    pub fn drop_pending_events(&mut self, kind: WatchedResource) {
         self.pending.retain(|(of, _)| *of != kind);
     }
 
@@ -211,7 +211,7 @@ impl Cluster {
         self.version.into()
     }
 
-    pub fn tell(&mut self, input: Input) {
+    pub fn handle(&mut self, input: Input) {
         self.engine.handle(input, self.now);
     }
 
@@ -268,7 +268,7 @@ impl Cluster {
     /// Someone else writes an object we publish.
     pub fn put_object(&mut self, object: Object) -> Object {
         let stored = self.store(object);
-        self.announce(present(stored.clone()));
+        self.announce(applied(stored.clone()));
         stored
     }
 
@@ -280,7 +280,7 @@ impl Cluster {
     pub fn remove_object(&mut self, resource: PublishedResource, key: &Key) {
         let mut object = self.objects.remove(&(resource, key.clone())).expect("it is there");
         meta_mut(&mut object).resource_version = self.bump();
-        self.announce(gone(object));
+        self.announce(deleted(object));
     }
 
     pub fn slices(&self) -> Vec<&EndpointSlice> {
@@ -293,10 +293,10 @@ impl Cluster {
         slices
     }
 
-    pub fn answer_look(&mut self, id: RequestId, read: &LiveRead) {
-        self.looked.push(read.clone());
-        let found = self.look(read);
-        self.tell(Input::LiveReadResult(id, found));
+    pub fn answer_read(&mut self, id: RequestId, read: &LiveRead) {
+        self.live_reads.push(read.clone());
+        let found = self.read_now(read);
+        self.handle(Input::LiveReadResult(id, found));
     }
 
     pub fn perform(&mut self, effect: Effect) {
@@ -306,12 +306,12 @@ impl Cluster {
                 self.sent.push(format!("{} {} {name}", write.verb(), write.resource().as_str()));
                 self.answer(id, &write);
             }
-            Effect::LiveRead { id, read } => self.answer_look(id, &read),
+            Effect::LiveRead { id, read } => self.answer_read(id, &read),
             Effect::Relist(kind) => self.list(kind),
             Effect::RecordEvent { record, .. } => self.event_records.push(record),
             Effect::SyncFinished(synced) => {
                 assert!(synced.result != SyncResult::Unchanged || synced.n_creates == 0);
-                self.ends.push(synced.result.as_str());
+                self.results.push(synced.result.as_str());
             }
         }
     }
@@ -319,27 +319,27 @@ impl Cluster {
     fn answer(&mut self, id: RequestId, write: &Write) {
         let failure = |kind, message: &str| Failure { kind, message: message.into() };
         let lost = || WriteResult::NoResponse(failure(FailureKind::ServerError, "no answer"));
-        let outcome = match self.mishaps.pop_front().unwrap_or(Mishap::None) {
-            Mishap::None if self.refuse.is_some_and(|refuses| refuses(write)) => {
+        let outcome = match self.write_faults.pop_front().unwrap_or(WriteFault::None) {
+            WriteFault::None if self.rejects.is_some_and(|refuses| refuses(write)) => {
                 WriteResult::Failed(failure(FailureKind::Forbidden, "quota exceeded"))
             }
-            Mishap::None => self.apply(write),
-            Mishap::LostApplied => {
+            WriteFault::None => self.apply(write),
+            WriteFault::AppliedNoResponse => {
                 self.apply(write);
                 lost()
             }
-            Mishap::LostNotApplied => lost(),
-            Mishap::Unreachable => {
+            WriteFault::DroppedNoResponse => lost(),
+            WriteFault::Unreachable => {
                 WriteResult::Failed(failure(FailureKind::Unreachable, "connection refused"))
             }
-            Mishap::Throttled(after_secs) => WriteResult::Throttled { after_secs },
-            Mishap::Terminating => {
+            WriteFault::Throttled(after_secs) => WriteResult::Throttled { after_secs },
+            WriteFault::Terminating => {
                 WriteResult::NamespaceTerminating("namespace is being terminated".into())
             }
         };
         let answer = Input::WriteResult(id, outcome);
         self.now = self.now + self.write_takes;
-        if self.is_slow { self.late.push_back(answer) } else { self.tell(answer) }
+        if self.responses_last { self.delayed.push_back(answer) } else { self.handle(answer) }
     }
 
     /// As an API server does it: versions and uids are checked.
@@ -370,8 +370,8 @@ impl Cluster {
         }
     }
 
-    pub fn look(&self, read: &LiveRead) -> LiveReadResult {
-        if self.is_blind {
+    pub fn read_now(&self, read: &LiveRead) -> LiveReadResult {
+        if self.reads_fail {
             let message = "no answer".into();
             return LiveReadResult::Failed(Failure { kind: FailureKind::ServerError, message });
         }
@@ -411,7 +411,7 @@ impl Cluster {
             return false;
         };
         let (kind, news) = self.pending.remove(at).expect("just found");
-        self.tell(Input::Watch(kind, news));
+        self.handle(Input::Watch(kind, news));
         true
     }
 
@@ -421,14 +421,14 @@ impl Cluster {
     }
 }
 
-fn present(object: Object) -> ResourceEvent {
+fn applied(object: Object) -> ResourceEvent {
     match object {
         Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Applied(slice)),
         Object::Endpoints(endpoints) => ResourceEvent::Endpoints(ObjectEvent::Applied(endpoints)),
     }
 }
 
-fn gone(object: Object) -> ResourceEvent {
+fn deleted(object: Object) -> ResourceEvent {
     match object {
         Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Deleted(slice)),
         Object::Endpoints(endpoints) => ResourceEvent::Endpoints(ObjectEvent::Deleted(endpoints)),

@@ -1,11 +1,11 @@
-//! Scripts: an engine, a cluster that misbehaves on cue, and what must come of it.
+//! Scripted tests: an engine, an in-memory cluster with scripted faults, and the expected writes.
 
-mod absence;
 mod cluster;
-mod courtesy;
-mod daily;
-mod faults;
-mod late;
-mod leading;
+mod late_responses;
+mod leadership;
+mod missing_objects;
+mod normal_operation;
 mod objects;
-mod storms;
+mod random_faults;
+mod request_failures;
+mod write_order;

@@ -65,7 +65,7 @@ pub fn ready(pod: &mut Pod) {
 }
 
 /// A settled cluster with one node, and for each Service its pods.
-pub fn settled(services: &[(&str, usize)]) -> Cluster {
+pub fn converged(services: &[(&str, usize)]) -> Cluster {
     let mut cluster = Cluster::new(Settings::default());
     cluster.put_node(node("n"));
     for (name, n_pods) in services {
@@ -75,7 +75,7 @@ pub fn settled(services: &[(&str, usize)]) -> Cluster {
         }
     }
     cluster.start();
-    cluster.forget_log();
+    cluster.clear_log();
     cluster
 }
 

@@ -6,27 +6,27 @@ use endpointd_model::{IpStr, Labels, ObjectRef, Protocol, SharedStr, Timestamp, 
 
 use super::Identity;
 use super::columns::{ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, V4, V6, known_text, row};
-use crate::pool::Pool;
+use crate::interner::Interner;
 
 /// Room for a text to begin with: nearly all names fit.
 const SPELLED_BYTES: usize = 128;
 
 pub struct Reader<'a> {
     bytes: &'a [u8],
-    texts: &'a Pool<SharedStr>,
+    strings: &'a Interner<SharedStr>,
     previous: [SharedStr; N_COLUMNS],
     previous_frame: ObjectRef,
     spelled: String,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(bytes: &'a [u8], identity: &Identity<'_>, texts: &'a Pool<SharedStr>) -> Self {
+    pub fn new(bytes: &'a [u8], identity: &Identity<'_>, strings: &'a Interner<SharedStr>) -> Self {
         let mut previous: [SharedStr; N_COLUMNS] = Default::default();
         previous[Column::Namespace as usize] = identity.namespace.clone();
         previous[Column::Name as usize] = identity.name.clone();
         previous[Column::Value as usize] = identity.name.clone();
         let spelled = String::with_capacity(SPELLED_BYTES);
-        Self { bytes, texts, previous, previous_frame: ObjectRef::default(), spelled }
+        Self { bytes, strings, previous, previous_frame: ObjectRef::default(), spelled }
     }
 
     fn take(&mut self, n_bytes: usize) -> &'a [u8] {
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         self.spelled.push_str(&self.previous[column as usize][..n_shared]);
         self.spelled.push_str(rest);
         let text = &*self.spelled;
-        let pooled = if column.is_shared() { self.texts.find(text) } else { None };
+        let pooled = if column.is_shared() { self.strings.find(text) } else { None };
         pooled.cloned().unwrap_or_else(|| text.into())
     }
 

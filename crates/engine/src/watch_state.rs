@@ -6,57 +6,57 @@ use endpointd_model::{Key, ResourceEvent, ResourceVersion, SharedStr, WatchedRes
 
 use endpointd_mutants::{Mutant, is_on};
 
-use crate::cache::Picture;
+use crate::cache::ListEpoch;
 use crate::{MonotonicTime, WatchStatus};
 
 /// Unreadable objects remembered by name; more are as bad, but not listed.
-const UNREADABLE_MAX: usize = 100;
+const DECODE_ERRORS_MAX: usize = 100;
 
 #[derive(Debug)]
-pub struct Stream {
+pub struct WatchState {
     pub kind: WatchedResource,
-    pub picture: Picture,
+    pub epoch: ListEpoch,
     pub is_listing: bool,
     pub is_synced: bool,
     /// All changes up to here have been told; a watch never goes back within a kind.
-    pub passed: ResourceVersion,
+    pub observed_version: ResourceVersion,
     /// Shown by the picture under way, although we were told that they are gone: the picture is
     /// old, or we were told wrong. Its end decides.
-    pub doubtful: Vec<ResourceEvent>,
+    pub suspect_replays: Vec<ResourceEvent>,
     lost: Option<SharedStr>,
-    heard: MonotonicTime,
-    unreadable: BTreeMap<Key, SharedStr>,
+    last_event: MonotonicTime,
+    decode_errors: BTreeMap<Key, SharedStr>,
 }
 
-impl Stream {
+impl WatchState {
     pub fn new(kind: WatchedResource) -> Self {
         Self {
             kind,
-            picture: 0,
+            epoch: 0,
             is_listing: false,
             is_synced: false,
-            passed: ResourceVersion::NONE,
-            doubtful: Vec::new(),
+            observed_version: ResourceVersion::NONE,
+            suspect_replays: Vec::new(),
             lost: None,
-            heard: MonotonicTime::START,
-            unreadable: BTreeMap::new(),
+            last_event: MonotonicTime::START,
+            decode_errors: BTreeMap::new(),
         }
     }
 
-    pub fn hear(&mut self, now: MonotonicTime) {
-        self.heard = now;
+    pub fn touch(&mut self, now: MonotonicTime) {
+        self.last_event = now;
         self.lost = None;
     }
 
-    pub fn lose(&mut self, reason: SharedStr) {
+    pub fn disconnect(&mut self, reason: SharedStr) {
         self.lost = (!is_on(Mutant::ReadyWhenLost)).then_some(reason);
     }
 
-    pub fn begin_picture(&mut self) {
-        self.picture = self.picture.wrapping_add(1);
+    pub fn begin_list(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
         self.is_listing = true;
-        self.unreadable.clear();
-        self.doubtful.clear();
+        self.decode_errors.clear();
+        self.suspect_replays.clear();
     }
 
     /// A change that was told before, as happens when a watch resumes from an older version.
@@ -65,22 +65,22 @@ impl Stream {
         if self.is_listing || version == ResourceVersion::NONE {
             return false;
         }
-        if version <= self.passed {
+        if version <= self.observed_version {
             return true;
         }
-        self.passed = version;
+        self.observed_version = version;
         false
     }
 
-    pub fn note_unreadable(&mut self, key: Key, reason: SharedStr) {
-        if self.unreadable.len() < UNREADABLE_MAX {
-            self.unreadable.insert(key, reason);
+    pub fn record_decode_error(&mut self, key: Key, reason: SharedStr) {
+        if self.decode_errors.len() < DECODE_ERRORS_MAX {
+            self.decode_errors.insert(key, reason);
         }
     }
 
-    pub fn note_readable(&mut self, key: &Key) {
-        if !self.unreadable.is_empty() {
-            self.unreadable.remove(key);
+    pub fn clear_decode_error(&mut self, key: &Key) {
+        if !self.decode_errors.is_empty() {
+            self.decode_errors.remove(key);
         }
     }
 
@@ -90,9 +90,9 @@ impl Stream {
             n_objects,
             is_synced: self.is_synced,
             disconnected_reason: self.lost.clone(),
-            version: self.passed,
-            last_event_age: now.since(self.heard),
-            decode_errors: self.unreadable.clone(),
+            version: self.observed_version,
+            last_event_age: now.since(self.last_event),
+            decode_errors: self.decode_errors.clone(),
         }
     }
 }

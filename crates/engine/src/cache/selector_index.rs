@@ -10,7 +10,7 @@ use slab::Slab;
 use super::pods::PodId;
 
 #[derive(Debug, Default)]
-pub struct Matching {
+pub struct SelectorIndex {
     sets: Slab<LabelSet>,
     set_by_labels: HashMap<Labels, SetId>,
     sets_by_service: HashMap<SharedStr, Vec<SetId>>,
@@ -38,29 +38,29 @@ pub struct SetId(u32);
 
 /// Where a pod stands, so that it can leave without a search.
 #[derive(Clone, Copy, Debug)]
-pub struct Seat {
+pub struct IndexSlot {
     pub set: SetId,
     pub position: u32,
 }
 
-impl Matching {
-    pub fn seat(&mut self, labels: &Labels, pod: PodId) -> Seat {
+impl SelectorIndex {
+    pub fn insert(&mut self, labels: &Labels, pod: PodId) -> IndexSlot {
         let set = match self.set_by_labels.get(labels) {
             Some(set) => *set,
             None => self.add_set(labels),
         };
         let pods = &mut self.sets[set.index()].pods;
         pods.push(pod);
-        Seat { set, position: (pods.len() - 1) as u32 }
+        IndexSlot { set, position: (pods.len() - 1) as u32 }
     }
 
     /// Frees the seat. Says which pod sits there now, if one moved.
-    pub fn leave(&mut self, seat: Seat) -> Option<PodId> {
-        let pods = &mut self.sets[seat.set.index()].pods;
-        pods.swap_remove(seat.position as usize);
-        let moved = pods.get(seat.position as usize).copied();
+    pub fn remove(&mut self, slot: IndexSlot) -> Option<PodId> {
+        let pods = &mut self.sets[slot.set.index()].pods;
+        pods.swap_remove(slot.position as usize);
+        let moved = pods.get(slot.position as usize).copied();
         if pods.is_empty() {
-            self.remove_set(seat.set);
+            self.remove_set(slot.set);
         }
         moved
     }
@@ -112,13 +112,13 @@ impl Matching {
         let pairs = selector.iter().map(|(key, value)| (key.clone(), value.clone()));
         let Some(rarest) = pairs.min_by_key(rarity) else { return };
         let pair = self.by_pair.entry(rarest).or_default();
-        push_lean(&mut pair.anchored, (name.clone(), selector.clone()));
+        push_exact(&mut pair.anchored, (name.clone(), selector.clone()));
         let mut matched = Vec::new();
         for &set in &pair.sets {
             let LabelSet { labels, services, .. } = &mut self.sets[set.index()];
             if selector.selects(labels) {
                 insert_sorted(services, name);
-                push_lean(&mut matched, set);
+                push_exact(&mut matched, set);
             }
         }
         self.sets_by_service.insert(name.clone(), matched);
@@ -129,7 +129,7 @@ impl Matching {
             self.sets[set.index()].services.retain(|service| service != name);
         }
         for (key, value) in selector.iter() {
-            self.tidy_pair((key.clone(), value.clone()), |pair| {
+            self.update_pair((key.clone(), value.clone()), |pair| {
                 pair.anchored.retain(|(service, _)| service != name);
             });
         }
@@ -149,11 +149,11 @@ impl Matching {
         self.set_by_labels.insert(labels.clone(), set);
         for (key, value) in labels.iter() {
             let pair = self.by_pair.entry((key.clone(), value.clone())).or_default();
-            push_lean(&mut pair.sets, set);
+            push_exact(&mut pair.sets, set);
             for (service, selector) in &pair.anchored {
                 if selector.selects(labels) {
                     insert_sorted(&mut self.sets[set.index()].services, service);
-                    push_lean(self.sets_by_service.entry(service.clone()).or_default(), set);
+                    push_exact(self.sets_by_service.entry(service.clone()).or_default(), set);
                 }
             }
         }
@@ -169,13 +169,13 @@ impl Matching {
             }
         }
         for (key, value) in labels.iter() {
-            self.tidy_pair((key.clone(), value.clone()), |pair| {
+            self.update_pair((key.clone(), value.clone()), |pair| {
                 pair.sets.retain(|other| *other != set);
             });
         }
     }
 
-    fn tidy_pair(&mut self, at: (SharedStr, SharedStr), change: impl FnOnce(&mut Pair)) {
+    fn update_pair(&mut self, at: (SharedStr, SharedStr), change: impl FnOnce(&mut Pair)) {
         let Some(pair) = self.by_pair.get_mut(&at) else { return };
         change(pair);
         if pair.sets.is_empty() && pair.anchored.is_empty() {
@@ -191,12 +191,12 @@ impl SetId {
 }
 
 /// Most of these lists have one member for ever, and an ordinary push makes room for four.
-pub fn push_lean<T>(list: &mut Vec<T>, member: T) {
-    leave_room(list);
+pub fn push_exact<T>(list: &mut Vec<T>, member: T) {
+    reserve_one(list);
     list.push(member);
 }
 
-fn leave_room<T>(list: &mut Vec<T>) {
+fn reserve_one<T>(list: &mut Vec<T>) {
     if list.is_empty() {
         list.reserve_exact(1);
     }
@@ -204,7 +204,7 @@ fn leave_room<T>(list: &mut Vec<T>) {
 
 fn insert_sorted(names: &mut Vec<SharedStr>, name: &SharedStr) {
     if let Err(at) = names.binary_search(name) {
-        leave_room(names);
+        reserve_one(names);
         names.insert(at, name.clone());
     }
 }
@@ -245,8 +245,8 @@ mod tests {
     /// The index beside what it must say.
     #[derive(Default)]
     struct Checked {
-        matching: Matching,
-        pods: BTreeMap<u32, (Labels, Seat)>,
+        selectors: SelectorIndex,
+        pods: BTreeMap<u32, (Labels, IndexSlot)>,
         services: BTreeMap<u8, Labels>,
     }
 
@@ -255,13 +255,13 @@ mod tests {
             match step {
                 Step::Pod(pod, labels) => {
                     self.remove_pod(pod);
-                    let seat = self.matching.seat(&labels, PodId(pod));
-                    self.pods.insert(pod, (labels, seat));
+                    let slot = self.selectors.insert(&labels, PodId(pod));
+                    self.pods.insert(pod, (labels, slot));
                 }
                 Step::PodGone(pod) => self.remove_pod(pod),
                 Step::Service(service, selector) => {
                     self.remove_service(service);
-                    self.matching.add_service(&name(service), &selector);
+                    self.selectors.add_service(&name(service), &selector);
                     self.services.insert(service, selector);
                 }
                 Step::ServiceGone(service) => self.remove_service(service),
@@ -269,15 +269,15 @@ mod tests {
         }
 
         fn remove_pod(&mut self, pod: u32) {
-            let Some((_, seat)) = self.pods.remove(&pod) else { return };
-            if let Some(PodId(moved)) = self.matching.leave(seat) {
-                self.pods.get_mut(&moved).expect("who moved is there").1.position = seat.position;
+            let Some((_, slot)) = self.pods.remove(&pod) else { return };
+            if let Some(PodId(moved)) = self.selectors.remove(slot) {
+                self.pods.get_mut(&moved).expect("who moved is there").1.position = slot.position;
             }
         }
 
         fn remove_service(&mut self, service: u8) {
             if let Some(selector) = self.services.remove(&service) {
-                self.matching.remove_service(&name(service), &selector);
+                self.selectors.remove_service(&name(service), &selector);
             }
         }
 
@@ -289,15 +289,15 @@ mod tests {
                     .filter(|(_, (labels, _))| selector.selects(labels))
                     .map(|(pod, _)| *pod)
                     .collect();
-                let got: Vec<u32> = self.matching.pods(&name(*service)).map(|pod| pod.0).collect();
+                let got: Vec<u32> = self.selectors.pods(&name(*service)).map(|pod| pod.0).collect();
                 assert_eq!(got.len(), want.len(), "each pod once");
                 assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), want);
             }
-            for (labels, seat) in self.pods.values() {
+            for (labels, slot) in self.pods.values() {
                 let of_service = self.services.iter().filter(|(_, one)| one.selects(labels));
                 let want: Vec<SharedStr> = of_service.map(|(service, _)| name(*service)).collect();
-                assert_eq!(self.matching.services(seat.set), want);
-                assert_eq!(self.matching.labels(seat.set), labels);
+                assert_eq!(self.selectors.services(slot.set), want);
+                assert_eq!(self.selectors.labels(slot.set), labels);
             }
         }
     }
@@ -308,7 +308,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_index_says_what_a_scan_says(steps in prop::collection::vec(step(), 1..60)) {
+        fn index_equals_a_full_scan(steps in prop::collection::vec(step(), 1..60)) {
             let mut checked = Checked::default();
             for step in steps {
                 checked.take(step);
@@ -320,8 +320,8 @@ mod tests {
             for service in 0..4 {
                 checked.take(Step::ServiceGone(service));
             }
-            prop_assert!(checked.matching.is_empty());
-            prop_assert!(checked.matching.by_pair.is_empty(), "nothing leaks");
+            prop_assert!(checked.selectors.is_empty());
+            prop_assert!(checked.selectors.by_pair.is_empty(), "nothing leaks");
         }
     }
 }

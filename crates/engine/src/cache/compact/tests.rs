@@ -208,34 +208,34 @@ fn restamped(meta: &Meta, resource_version: ResourceVersion, generation: Option<
 
 proptest! {
     #[test]
-    fn a_slice_comes_back_as_it_went_in(slice in slice()) {
-        let packed = Packed::slice(&slice);
-        let texts = Pool::default();
-        prop_assert_eq!(packed.unpack_slice(&identity(&slice.meta), &texts), slice);
+    fn slices_survive_a_round_trip(slice in slice()) {
+        let compact = CompactObject::slice(&slice);
+        let strings = Interner::default();
+        prop_assert_eq!(compact.decode_slice(&identity(&slice.meta), &strings), slice);
     }
 
     #[test]
-    fn endpoints_come_back_as_they_went_in(endpoints in endpoints()) {
-        let packed = Packed::endpoints(&endpoints);
-        let texts = Pool::default();
-        prop_assert_eq!(packed.unpack_endpoints(&identity(&endpoints.meta), &texts), endpoints);
+    fn endpoints_survive_a_round_trip(endpoints in endpoints()) {
+        let compact = CompactObject::endpoints(&endpoints);
+        let strings = Interner::default();
+        prop_assert_eq!(compact.decode_endpoints(&identity(&endpoints.meta), &strings), endpoints);
     }
 
     #[test]
-    fn only_the_stamp_is_no_difference(
+    fn version_and_generation_are_not_content(
         slice in slice(), version in any::<u64>(), generation in any::<Option<i64>>(), more in endpoint(),
     ) {
         let meta = restamped(&slice.meta, version.into(), generation);
         let again = EndpointSlice { meta, ..slice.clone() };
-        prop_assert!(Packed::slice(&slice).says_the_same(&Packed::slice(&again)));
+        prop_assert!(CompactObject::slice(&slice).same_content(&CompactObject::slice(&again)));
         let mut other = again;
         other.endpoints.push(more);
-        prop_assert!(!Packed::slice(&slice).says_the_same(&Packed::slice(&other)));
+        prop_assert!(!CompactObject::slice(&slice).same_content(&CompactObject::slice(&other)));
     }
 }
 
 #[test]
-fn an_endpoint_is_small() {
+fn an_endpoint_has_at_most_40_bytes() {
     let endpoint = |number: u8| Endpoint {
         addresses: vec![format!("10.0.0.{number}").into()],
         conditions: Conditions { ready: Some(true), serving: Some(true), terminating: Some(false) },
@@ -251,17 +251,17 @@ fn an_endpoint_is_small() {
         ..Endpoint::default()
     };
     let slice = EndpointSlice { endpoints: (0..100).map(endpoint).collect(), ..Default::default() };
-    let n_bytes = Packed::slice(&slice).n_bytes();
+    let n_bytes = CompactObject::slice(&slice).n_bytes();
     assert!(n_bytes <= 100 * 40, "{n_bytes} bytes");
 }
 
 #[test]
-fn texts_that_others_have_are_shared() {
-    let mut texts = Pool::default();
-    let node = texts.share(&SharedStr::from("node-1"));
+fn decoded_strings_are_interned() {
+    let mut strings = Interner::default();
+    let node = strings.intern(&SharedStr::from("node-1"));
     let endpoint = Endpoint { node_name: Some("node-1".into()), ..Endpoint::default() };
     let slice = EndpointSlice { endpoints: vec![endpoint], ..EndpointSlice::default() };
-    let unpacked = Packed::slice(&slice).unpack_slice(&identity(&slice.meta), &texts);
+    let unpacked = CompactObject::slice(&slice).decode_slice(&identity(&slice.meta), &strings);
     let found = unpacked.endpoints[0].node_name.as_ref().expect("it has a node");
     assert!(std::sync::Arc::ptr_eq(found, &node));
 }

@@ -79,8 +79,8 @@ impl<'a> Writer<'a> {
     }
 
     fn hints(&mut self, hints: &'a Hints) {
-        self.texts(Column::Zone, &hints.for_zones);
-        self.texts(Column::Node, &hints.for_nodes);
+        self.strings(Column::Zone, &hints.for_zones);
+        self.strings(Column::Node, &hints.for_nodes);
     }
 }
 

@@ -9,7 +9,7 @@ use super::writer::{Writer, uuid_bit};
 
 impl<'a> Writer<'a> {
     /// Says where what comes after it begins.
-    pub fn stamp(&mut self, meta: &'a Meta) -> u32 {
+    pub fn encode_version(&mut self, meta: &'a Meta) -> u32 {
         self.number(meta.resource_version.number());
         self.optional(meta.generation, Self::signed);
         self.n_bytes() as u32
@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
         self.labels(annotations);
         self.count(owners.len());
         owners.iter().for_each(|owner| self.owner(owner));
-        self.texts(Column::Other, finalizers);
+        self.strings(Column::Other, finalizers);
     }
 
     fn owner(&mut self, owner: &'a OwnerRef) {

@@ -7,23 +7,23 @@ use endpointd_model::{Labels, NamedPort, SharedStr};
 use hashbrown::{Equivalent, HashSet};
 
 /// A value behind a shared pointer that can tell whether it is the last of its kind.
-pub trait Pooled: Clone + Eq + Hash {
+pub trait Internable: Clone + Eq + Hash {
     fn is_unshared(&self) -> bool;
 }
 
-impl Pooled for SharedStr {
+impl Internable for SharedStr {
     fn is_unshared(&self) -> bool {
         Arc::strong_count(self) == 1
     }
 }
 
-impl Pooled for Arc<Arc<[NamedPort]>> {
+impl Internable for Arc<Arc<[NamedPort]>> {
     fn is_unshared(&self) -> bool {
         Arc::strong_count(self) == 1
     }
 }
 
-impl Pooled for Labels {
+impl Internable for Labels {
     fn is_unshared(&self) -> bool {
         Labels::is_unshared(self)
     }
@@ -32,22 +32,22 @@ impl Pooled for Labels {
 /// Pod-template hashes come and go for ever, so what only the pool still holds is let go each time
 /// the pool has doubled.
 #[derive(Debug)]
-pub struct Pool<T> {
+pub struct Interner<T> {
     values: HashSet<T>,
     sweep_at: usize,
 }
 
 const SWEEP_MIN: usize = 1024;
 
-impl<T> Default for Pool<T> {
+impl<T> Default for Interner<T> {
     fn default() -> Self {
         Self { values: HashSet::new(), sweep_at: SWEEP_MIN }
     }
 }
 
-impl<T: Pooled> Pool<T> {
+impl<T: Internable> Interner<T> {
     /// The pooled twin of `value`.
-    pub fn share(&mut self, value: &T) -> T {
+    pub fn intern(&mut self, value: &T) -> T {
         if let Some(found) = self.values.get(value) {
             return found.clone();
         }
@@ -75,21 +75,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_become_one() {
-        let mut pool = Pool::default();
-        let first = pool.share(&SharedStr::from("a"));
-        let second = pool.share(&SharedStr::from("a"));
+    fn equal_values_are_interned_once() {
+        let mut pool = Interner::default();
+        let first = pool.intern(&SharedStr::from("a"));
+        let second = pool.intern(&SharedStr::from("a"));
         assert!(Arc::ptr_eq(&first, &second));
     }
 
     #[test]
-    fn what_nobody_uses_is_freed() {
-        let mut pool = Pool::default();
-        let kept = pool.share(&SharedStr::from("kept"));
+    fn unused_values_are_freed() {
+        let mut pool = Interner::default();
+        let kept = pool.intern(&SharedStr::from("kept"));
         for n in 0..100_000 {
-            pool.share(&SharedStr::from(format!("hash-{n}")));
+            pool.intern(&SharedStr::from(format!("hash-{n}")));
         }
         assert!(pool.len() <= SWEEP_MIN + 1, "{}", pool.len());
-        assert!(Arc::ptr_eq(&kept, &pool.share(&SharedStr::from("kept"))));
+        assert!(Arc::ptr_eq(&kept, &pool.intern(&SharedStr::from("kept"))));
     }
 }

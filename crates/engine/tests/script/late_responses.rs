@@ -10,11 +10,11 @@ use endpointd_model::{
     WatchedResource, names,
 };
 
-use crate::cluster::{Cluster, Mishap};
-use crate::objects::{addresses, endpoints, key, pod, service, settled, unready};
+use crate::cluster::{Cluster, WriteFault};
+use crate::objects::{addresses, converged, endpoints, key, pod, service, unready};
 
 /// Steps until the engine asks for a read; says which.
-fn next_look(cluster: &mut Cluster) -> (RequestId, LiveRead) {
+fn next_read(cluster: &mut Cluster) -> (RequestId, LiveRead) {
     for _ in 0..1000 {
         match cluster.engine.next(cluster.now) {
             Some(Effect::LiveRead { id, read }) => return (id, read),
@@ -27,17 +27,17 @@ fn next_look(cluster: &mut Cluster) -> (RequestId, LiveRead) {
 }
 
 /// Hand-written Endpoints and a Service without selector.
-fn mirrored() -> Cluster {
-    let mut cluster = settled(&[]);
+fn mirrored_cluster() -> Cluster {
+    let mut cluster = converged(&[]);
     cluster.put_service(Service { selector: Labels::default(), ..service("old") });
-    cluster.put_object(by_hand("old"));
+    cluster.put_object(manual_endpoints("old"));
     cluster.run();
     assert_eq!(cluster.slices().len(), 1);
-    cluster.forget_log();
+    cluster.clear_log();
     cluster
 }
 
-fn by_hand(name: &str) -> Object {
+fn manual_endpoints(name: &str) -> Object {
     let meta = Meta { namespace: "ns".into(), name: name.into(), ..Meta::default() };
     let address = EndpointAddress { ip: "10.1.0.1".into(), ..EndpointAddress::default() };
     let subset = Subset { addresses: vec![address], ..Subset::default() };
@@ -46,39 +46,39 @@ fn by_hand(name: &str) -> Object {
 
 /// Seed 14.
 #[test]
-fn a_slice_deleted_before_our_create_is_answered_is_created_again() {
-    let mut cluster = settled(&[]);
-    cluster.is_slow = true;
+fn slice_deleted_before_the_create_response_is_created_again() {
+    let mut cluster = converged(&[]);
+    cluster.responses_last = true;
     cluster.put_service(service("web"));
     cluster.step_until(|cluster| !cluster.slices().is_empty());
     let slice = cluster.slices()[0].meta.key();
     cluster.remove_object(PublishedResource::Slices, &slice);
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.slices().len(), 1);
 }
 
 /// Seeds 35 and 53.
 #[test]
-fn a_read_from_before_an_object_appeared_does_not_hide_it() {
-    let mut cluster = settled(&[]);
+fn stale_read_does_not_hide_a_newer_object() {
+    let mut cluster = converged(&[]);
     cluster.put_service(service("web"));
-    cluster.mishaps.extend([Mishap::LostNotApplied, Mishap::LostNotApplied]);
-    let looks = [next_look(&mut cluster), next_look(&mut cluster)];
+    cluster.write_faults.extend([WriteFault::DroppedNoResponse, WriteFault::DroppedNoResponse]);
+    let reads = [next_read(&mut cluster), next_read(&mut cluster)];
     // Someone else creates them after they were looked for and before we hear of it.
-    cluster.put_object(by_hand("web"));
+    cluster.put_object(manual_endpoints("web"));
     cluster.run();
-    for (id, _) in looks {
-        cluster.tell(Input::LiveReadResult(id, LiveReadResult::Absent));
+    for (id, _) in reads {
+        cluster.handle(Input::LiveReadResult(id, LiveReadResult::Absent));
     }
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert!(cluster.sent.len() <= 6, "no end: {:?}", cluster.sent);
     assert_eq!(cluster.report().keys, []);
 }
 
 #[test]
-fn a_deletion_is_that_of_the_object_it_named() {
-    let mut cluster = settled(&[("web", 1)]);
-    cluster.is_slow = true;
+fn delete_response_applies_only_to_the_uid_it_named() {
+    let mut cluster = converged(&[("web", 1)]);
+    cluster.responses_last = true;
     let labels: Labels =
         [(names::SERVICE_NAME, "web"), (names::MANAGED_BY, names::MANAGED_BY_SLICES)]
             .into_iter()
@@ -89,23 +89,23 @@ fn a_deletion_is_that_of_the_object_it_named() {
     cluster.step_until(|cluster| cluster.slices().len() <= 1);
     // Another of the same name, before the answer.
     cluster.put_object(Object::Slice(impostor));
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.slices().len(), 1, "{:?}", cluster.sent);
 }
 
 /// Seed 1232.
 #[test]
-fn a_selector_that_comes_while_slices_are_being_mirrored_ends_the_mirroring() {
-    let mut cluster = settled(&[]);
-    cluster.is_slow = true;
+fn selector_added_during_a_mirror_sync_ends_mirroring() {
+    let mut cluster = converged(&[]);
+    cluster.responses_last = true;
     cluster.put_service(Service { selector: Labels::default(), ..service("old") });
-    cluster.put_object(by_hand("old"));
+    cluster.put_object(manual_endpoints("old"));
     cluster.step_until(|cluster| !cluster.slices().is_empty());
-    cluster.hold(WatchedResource::Slices);
+    cluster.hold_watch(WatchedResource::Slices);
     cluster.put_service(service("old"));
     cluster.run();
-    cluster.release();
-    cluster.pass(Duration::from_secs(60));
+    cluster.release_watches();
+    cluster.advance(Duration::from_secs(60));
     let is_mirrored = |slice: &&endpointd_model::EndpointSlice| {
         slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR)
     };
@@ -114,45 +114,45 @@ fn a_selector_that_comes_while_slices_are_being_mirrored_ends_the_mirroring() {
 
 /// Seeds 54 and 1274.
 #[test]
-fn an_old_picture_brings_nothing_back() {
-    let mut cluster = settled(&[("web", 2)]);
+fn older_list_restores_nothing() {
+    let mut cluster = converged(&[("web", 2)]);
     let ghost = cluster.pods[&key("web-1")].clone();
     cluster.remove_pod(&key("web-1"));
     cluster.run();
-    cluster.forget_log();
-    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::InitStarted));
+    cluster.clear_log();
+    cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::InitStarted));
     for pod in [cluster.pods[&key("web-0")].clone(), ghost] {
         let seen = WatchSignal::Event(Box::new(ResourceEvent::Pod(ObjectEvent::Applied(pod))));
-        cluster.tell(Input::Watch(WatchedResource::Pods, seen));
+        cluster.handle(Input::Watch(WatchedResource::Pods, seen));
     }
-    cluster.pass(Duration::from_secs(5));
-    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::InitDone(1.into())));
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(5));
+    cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::InitDone(1.into())));
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.sent, [""; 0]);
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
 }
 
 /// Seed 840: the two reads took turns for ever.
 #[test]
-fn two_absences_are_confirmed_one_after_the_other() {
-    let mut cluster = mirrored();
+fn two_missing_objects_are_confirmed_by_two_reads() {
+    let mut cluster = mirrored_cluster();
     cluster.remove_service(&key("old"));
     // Of the endpoints controller and of the mirroring controller.
-    let looks = [next_look(&mut cluster), next_look(&mut cluster)];
+    let reads = [next_read(&mut cluster), next_read(&mut cluster)];
     cluster.remove_object(PublishedResource::Endpoints, &key("old"));
     while cluster.deliver() {}
-    for (id, read) in looks {
-        cluster.answer_look(id, &read);
+    for (id, read) in reads {
+        cluster.answer_read(id, &read);
     }
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert!(cluster.slices().is_empty());
-    assert!(cluster.looked.len() < 10, "{} reads", cluster.looked.len());
+    assert!(cluster.live_reads.len() < 10, "{} reads", cluster.live_reads.len());
 }
 
 /// Seed 40.
 #[test]
-fn a_lock_is_not_deleted_even_if_its_service_goes_during_a_sync() {
-    let mut cluster = settled(&[("web", 1)]);
+fn leader_election_lock_survives_a_service_deleted_during_a_sync() {
+    let mut cluster = converged(&[("web", 1)]);
     let Object::Endpoints(mut lock) =
         cluster.objects[&(PublishedResource::Endpoints, key("web"))].clone()
     else {
@@ -161,18 +161,18 @@ fn a_lock_is_not_deleted_even_if_its_service_goes_during_a_sync() {
     lock.meta.annotations = [(names::LEADER, "{}")].into_iter().collect();
     cluster.put_object(Object::Endpoints(lock));
     cluster.run();
-    cluster.is_slow = true;
-    cluster.forget_log();
+    cluster.responses_last = true;
+    cluster.clear_log();
     cluster.change_pod(&key("web-0"), unready);
     cluster.step_until_sent(2);
     cluster.remove_service(&key("web"));
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(addresses(&cluster, "web"), ["(10.0.0.1)"]);
 }
 
 /// Seed 8: one entry stayed for every Service that went while its key was waiting.
 #[test]
-fn nothing_is_remembered_of_a_service_that_is_gone() {
+fn deleted_service_leaves_no_tracked_keys() {
     let one_by_one = |controller| ControllerSettings {
         batch_period: Duration::from_secs(1),
         ..ControllerSettings::new(controller)
@@ -184,20 +184,20 @@ fn nothing_is_remembered_of_a_service_that_is_gone() {
     cluster.put_pod(pod("web-0"));
     cluster.run();
     cluster.remove_service(&key("web"));
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     cluster.remove_pod(&key("web-0"));
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.report().sizes.n_tracked_keys, 0);
 }
 
 /// Seed 39: a confirmed absence outlived the term it was read in.
 #[test]
-fn what_was_read_before_the_lease_was_lost_is_forgotten() {
-    let mut cluster = settled(&[("web", 1)]);
+fn reads_from_before_lost_leadership_are_discarded() {
+    let mut cluster = converged(&[("web", 1)]);
     cluster.remove_service(&key("web"));
-    let (id, _) = next_look(&mut cluster);
-    cluster.tell(Input::LeadershipLost);
-    cluster.tell(Input::LiveReadResult(id, LiveReadResult::Absent));
+    let (id, _) = next_read(&mut cluster);
+    cluster.handle(Input::LeadershipLost);
+    cluster.handle(Input::LiveReadResult(id, LiveReadResult::Absent));
     cluster.run();
     assert_eq!(cluster.report().sizes.n_tracked_keys, 0);
     assert_ne!(cluster.services.get(&key("web")).map(|one| &one.uid), Some(&Uid::default()));
@@ -206,59 +206,59 @@ fn what_was_read_before_the_lease_was_lost_is_forgotten() {
 /// LiveReadResult by the small-scope search: the answer about a node came after the node, and then the view
 /// of the nodes was lost.
 #[test]
-fn a_read_from_before_a_node_came_does_not_take_its_pods_out() {
-    let mut cluster = settled(&[("web", 1)]);
+fn stale_node_read_removes_no_endpoints() {
+    let mut cluster = converged(&[("web", 1)]);
     let node = cluster.nodes["n"].clone();
     cluster.remove_node("n");
-    let (id, read) = next_look(&mut cluster);
+    let (id, read) = next_read(&mut cluster);
     assert_eq!(read, LiveRead::Node("n".into()));
     cluster.put_node(node);
     while cluster.deliver() {}
     let hidden = std::mem::take(&mut cluster.nodes);
     cluster.list(WatchedResource::Nodes);
-    cluster.tell(Input::LiveReadResult(id, LiveReadResult::Absent));
+    cluster.handle(Input::LiveReadResult(id, LiveReadResult::Absent));
     cluster.nodes = hidden;
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
     assert_eq!(cluster.sent, [""; 0]);
 }
 
 /// Seed 738: a picture without Services, a read that found the Service, and then it went.
 #[test]
-fn a_service_that_goes_while_it_is_looked_for_stays_gone() {
-    let mut cluster = settled(&[("web", 1)]);
+fn service_deleted_during_a_live_read_stays_deleted() {
+    let mut cluster = converged(&[("web", 1)]);
     let hidden = std::mem::take(&mut cluster.services);
     cluster.list(WatchedResource::Services);
     cluster.services = hidden;
-    let (id, read) = next_look(&mut cluster);
-    let found = cluster.look(&read);
+    let (id, read) = next_read(&mut cluster);
+    let found = cluster.read_now(&read);
     cluster.remove_service(&key("web"));
     while cluster.deliver() {}
-    cluster.tell(Input::LiveReadResult(id, found));
-    cluster.pass(Duration::from_secs(60));
+    cluster.handle(Input::LiveReadResult(id, found));
+    cluster.advance(Duration::from_secs(60));
     let slices: Vec<_> = cluster.slices().iter().map(|slice| slice.meta.key()).collect();
     for slice in slices {
         cluster.remove_object(PublishedResource::Slices, &slice);
     }
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert!(cluster.slices().is_empty(), "{:?}", cluster.sent);
 }
 
 /// Seed 998: the answer came while a picture was being told that did not show the slice any more.
 #[test]
-fn an_answer_during_a_picture_is_judged_by_the_picture() {
-    let mut cluster = settled(&[]);
-    cluster.is_slow = true;
-    cluster.hold(WatchedResource::Slices);
+fn response_during_a_list_is_checked_against_the_list() {
+    let mut cluster = converged(&[]);
+    cluster.responses_last = true;
+    cluster.hold_watch(WatchedResource::Slices);
     cluster.put_service(service("web"));
     cluster.step_until(|cluster| !cluster.slices().is_empty());
     let slice = cluster.slices()[0].meta.key();
     cluster.remove_object(PublishedResource::Slices, &slice);
-    cluster.forget_news(WatchedResource::Slices);
-    cluster.tell(Input::Watch(WatchedResource::Slices, WatchSignal::InitStarted));
+    cluster.drop_pending_events(WatchedResource::Slices);
+    cluster.handle(Input::Watch(WatchedResource::Slices, WatchSignal::InitStarted));
     cluster.run();
-    cluster.tell(Input::Watch(WatchedResource::Slices, WatchSignal::InitDone(cluster.version())));
-    cluster.release();
-    cluster.pass(Duration::from_secs(60));
+    cluster.handle(Input::Watch(WatchedResource::Slices, WatchSignal::InitDone(cluster.version())));
+    cluster.release_watches();
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.slices().len(), 1);
 }

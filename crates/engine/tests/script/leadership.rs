@@ -6,42 +6,42 @@ use endpointd_engine::{Effect, Input, Settings};
 use endpointd_model::WriteResult;
 
 use crate::cluster::Cluster;
-use crate::objects::{endpoints, key, node, pod, service, settled, unready};
+use crate::objects::{converged, endpoints, key, node, pod, service, unready};
 
 #[test]
-fn a_standby_knows_everything_and_writes_nothing() {
+fn standby_is_ready_and_writes_nothing() {
     let mut cluster = Cluster::new(Settings::default());
     cluster.put_node(node("n"));
     cluster.put_service(service("web"));
     cluster.put_pod(pod("web-0"));
-    for kind in cluster.engine.kinds() {
+    for kind in cluster.engine.watched_resources() {
         cluster.list(kind);
     }
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert!(cluster.sent.is_empty());
     assert!(cluster.report().is_ready() && !cluster.report().is_leading);
-    cluster.tell(Input::LeadershipAcquired);
+    cluster.handle(Input::LeadershipAcquired);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
 }
 
 #[test]
-fn who_stops_leading_sends_nothing_more_and_takes_up_all_when_leading_again() {
-    let mut cluster = settled(&[("web", 1)]);
+fn lost_leadership_stops_writes_until_it_is_acquired_again() {
+    let mut cluster = converged(&[("web", 1)]);
     cluster.change_pod(&key("web-0"), unready);
     let pod = cluster.pods[&key("web-0")].clone();
     let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
     let news = endpointd_model::WatchSignal::Event(Box::new(change));
-    cluster.tell(Input::Watch(endpointd_model::WatchedResource::Pods, news));
+    cluster.handle(Input::Watch(endpointd_model::WatchedResource::Pods, news));
     let sent = cluster.engine.next(cluster.now);
     let Some(Effect::Send { id, .. }) = sent else { panic!("a write is under way: {sent:?}") };
-    cluster.tell(Input::LeadershipLost);
-    cluster.pass(Duration::from_secs(60));
+    cluster.handle(Input::LeadershipLost);
+    cluster.advance(Duration::from_secs(60));
     assert!(cluster.sent.is_empty(), "{:?}", cluster.sent);
-    cluster.tell(Input::WriteResult(id, WriteResult::NotLeader));
+    cluster.handle(Input::WriteResult(id, WriteResult::NotLeader));
     cluster.run();
     assert!(cluster.engine.is_idle());
-    cluster.tell(Input::LeadershipAcquired);
+    cluster.handle(Input::LeadershipAcquired);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
 }

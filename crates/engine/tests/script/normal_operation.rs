@@ -6,36 +6,36 @@ use endpointd_engine::{Input, Settings};
 use endpointd_model::{Object, PublishedResource, Uid, WatchSignal, WatchedResource};
 
 use crate::cluster::Cluster;
-use crate::objects::{addresses, endpoints, key, node, pod, ready, service, settled, unready};
+use crate::objects::{addresses, converged, endpoints, key, node, pod, ready, service, unready};
 
 #[test]
-fn pods_are_published_and_then_all_is_quiet() {
-    let mut cluster = settled(&[("web", 2)]);
+fn converged_cluster_causes_no_requests() {
+    let mut cluster = converged(&[("web", 2)]);
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready", "10.0.0.2 ready"]);
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.1", "10.0.0.2"]);
-    cluster.pass(Duration::from_secs(3600));
-    assert!(cluster.sent.is_empty() && cluster.looked.is_empty(), "{:?}", cluster.sent);
+    cluster.advance(Duration::from_secs(3600));
+    assert!(cluster.sent.is_empty() && cluster.live_reads.is_empty(), "{:?}", cluster.sent);
     assert_eq!(cluster.engine.wake_at(), None, "nothing to wake up for");
 }
 
 #[test]
-fn one_change_costs_one_sync_and_one_write_a_controller() {
-    let mut cluster = settled(&[("web", 3), ("other", 3)]);
+fn one_pod_change_causes_one_sync_and_one_write_per_controller() {
+    let mut cluster = converged(&[("web", 3), ("other", 3)]);
     cluster.change_pod(&key("web-0"), unready);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web")[0], "10.0.0.1 unready");
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "10.0.0.3", "(10.0.0.1)"]);
     assert_eq!(cluster.sent.len(), 2, "{:?}", cluster.sent);
-    assert_eq!(cluster.ends, ["written", "written"], "the echo of a write asks for nothing");
+    assert_eq!(cluster.results, ["written", "written"], "the echo of a write asks for nothing");
 }
 
 #[test]
-fn nothing_is_written_before_every_kind_is_known() {
+fn no_write_before_all_resources_are_listed() {
     let mut cluster = Cluster::new(Settings::default());
     cluster.put_node(node("n"));
     cluster.put_service(service("web"));
     cluster.put_pod(pod("web-0"));
-    cluster.tell(Input::LeadershipAcquired);
+    cluster.handle(Input::LeadershipAcquired);
     for kind in [
         WatchedResource::Services,
         WatchedResource::Pods,
@@ -43,7 +43,7 @@ fn nothing_is_written_before_every_kind_is_known() {
         WatchedResource::Slices,
     ] {
         cluster.list(kind);
-        cluster.pass(Duration::from_secs(60));
+        cluster.advance(Duration::from_secs(60));
         assert!(cluster.sent.is_empty(), "{kind:?}");
     }
     cluster.list(WatchedResource::Nodes);
@@ -52,16 +52,16 @@ fn nothing_is_written_before_every_kind_is_known() {
 }
 
 #[test]
-fn a_restart_writes_nothing() {
-    let mut cluster = settled(&[("web", 250), ("empty", 0)]);
+fn restart_on_a_converged_cluster_writes_nothing() {
+    let mut cluster = converged(&[("web", 250), ("empty", 0)]);
     cluster.restart();
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert!(cluster.sent.is_empty(), "{:?}", cluster.sent);
 }
 
 #[test]
-fn a_foreign_delete_and_a_foreign_edit_are_repaired_also_after_a_restart() {
-    let mut cluster = settled(&[("web", 2)]);
+fn foreign_deletes_and_edits_are_repaired_after_a_restart() {
+    let mut cluster = converged(&[("web", 2)]);
     cluster.restart();
     let name = cluster.slices()[0].meta.key();
     cluster.remove_object(PublishedResource::Slices, &name);
@@ -80,8 +80,8 @@ fn a_foreign_delete_and_a_foreign_edit_are_repaired_also_after_a_restart() {
 }
 
 #[test]
-fn a_service_made_again_under_its_name_gets_slices_of_its_own() {
-    let mut cluster = settled(&[("web", 2)]);
+fn recreated_service_gets_new_slices() {
+    let mut cluster = converged(&[("web", 2)]);
     cluster.remove_service(&key("web"));
     let again = endpointd_model::Service { uid: Uid::from("second"), ..service("web") };
     cluster.put_service(again);
@@ -93,7 +93,7 @@ fn a_service_made_again_under_its_name_gets_slices_of_its_own() {
 }
 
 #[test]
-fn a_removal_goes_before_the_rest_of_the_start_up() {
+fn removal_is_written_before_the_rest_of_the_initial_sync() {
     let services: Vec<String> = (0..50).map(|n| format!("s{n:02}")).collect();
     let mut cluster = Cluster::new(Settings::default());
     cluster.put_node(node("n"));
@@ -101,14 +101,14 @@ fn a_removal_goes_before_the_rest_of_the_start_up() {
         cluster.put_service(service(name));
         cluster.put_pod(pod(&format!("{name}-0")));
     }
-    for kind in cluster.engine.kinds() {
+    for kind in cluster.engine.watched_resources() {
         cluster.list(kind);
     }
-    cluster.tell(Input::LeadershipAcquired);
+    cluster.handle(Input::LeadershipAcquired);
     cluster.change_pod(&key("s49-0"), unready);
     let pod = cluster.pods[&key("s49-0")].clone();
     let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
-    cluster.tell(Input::Watch(WatchedResource::Pods, WatchSignal::Event(Box::new(change))));
+    cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::Event(Box::new(change))));
     cluster.run();
     let at = |name: &str| {
         let is_it = |sent: &String| sent.starts_with(&format!("create endpointslices {name}"));
@@ -118,7 +118,7 @@ fn a_removal_goes_before_the_rest_of_the_start_up() {
 }
 
 #[test]
-fn changes_are_collected_for_the_batch_period() {
+fn changes_within_the_batch_period_are_written_once() {
     let mut settings = Settings::default();
     settings.controllers.iter_mut().for_each(|one| one.batch_period = Duration::from_secs(1));
     let mut cluster = Cluster::new(settings);
@@ -126,67 +126,67 @@ fn changes_are_collected_for_the_batch_period() {
     cluster.put_service(service("web"));
     cluster.put_pod(pod("web-0"));
     cluster.start();
-    cluster.forget_log();
+    cluster.clear_log();
     for n in 1..10 {
         cluster.put_pod(pod(&format!("web-{n}")));
-        cluster.pass(Duration::from_millis(90));
+        cluster.advance(Duration::from_millis(90));
     }
     assert!(cluster.sent.is_empty());
-    cluster.pass(Duration::from_secs(1));
+    cluster.advance(Duration::from_secs(1));
     assert_eq!(cluster.sent.len(), 2, "one write a controller: {:?}", cluster.sent);
     assert_eq!(endpoints(&cluster, "web").len(), 10);
 }
 
 #[test]
-fn changes_that_come_in_a_stream_are_collected() {
+fn burst_of_changes_is_batched_by_the_cooldown() {
     const MILLI: Duration = Duration::from_millis(1);
-    let mut cluster = settled(&[("web", 2)]);
+    let mut cluster = converged(&[("web", 2)]);
     cluster.write_takes = MILLI;
     for n in 2..52 {
         cluster.put_pod(pod(&format!("web-{n}")));
-        cluster.pass(MILLI);
+        cluster.advance(MILLI);
     }
     // Two controllers, which write and rest: not 100 writes for 50 changes, and not only one each.
     assert!((4..=40).contains(&cluster.sent.len()), "{} writes", cluster.sent.len());
-    cluster.pass(250 * MILLI);
+    cluster.advance(250 * MILLI);
     assert_eq!(endpoints(&cluster, "web").len(), 52);
 
-    cluster.forget_log();
+    cluster.clear_log();
     cluster.put_pod(pod("web-60"));
-    cluster.pass(MILLI);
+    cluster.advance(MILLI);
     cluster.change_pod(&key("web-0"), unready);
-    cluster.pass(2 * MILLI);
+    cluster.advance(2 * MILLI);
     let is_out = endpoints(&cluster, "web").iter().any(|one| one.ends_with("unready"));
     assert!(is_out, "a removal waits no longer than the write before it took");
 }
 
 #[test]
-fn a_large_service_is_not_planned_for_every_change() {
+fn large_service_is_not_planned_for_every_change() {
     const MILLI: Duration = Duration::from_millis(1);
-    let mut cluster = settled(&[("web", 1500)]);
-    cluster.pass(Duration::from_secs(1));
-    cluster.ends.clear();
+    let mut cluster = converged(&[("web", 1500)]);
+    cluster.advance(Duration::from_secs(1));
+    cluster.results.clear();
     for n in 0..100 {
         let change = if n % 2 == 0 { unready } else { ready };
         cluster.change_pod(&key("web-7"), change);
-        cluster.pass(MILLI);
+        cluster.advance(MILLI);
     }
     // A removal every 28 ms at most, for each of two controllers.
-    assert!((4..=12).contains(&cluster.ends.len()), "{} plans", cluster.ends.len());
+    assert!((4..=12).contains(&cluster.results.len()), "{} plans", cluster.results.len());
 
     cluster.change_pod(&key("web-7"), unready);
-    cluster.pass(250 * MILLI);
+    cluster.advance(250 * MILLI);
     let n_out = endpoints(&cluster, "web").iter().filter(|one| one.ends_with("unready")).count();
     assert_eq!(n_out, 1, "nothing is forgotten");
-    cluster.ends.clear();
+    cluster.results.clear();
     cluster.change_pod(&key("web-8"), unready);
     cluster.run();
-    assert_eq!(cluster.ends.len(), 2, "who has rested acts at once");
+    assert_eq!(cluster.results.len(), 2, "who has rested acts at once");
 }
 
 #[test]
-fn hand_written_endpoints_are_mirrored_and_follow_their_service() {
-    let mut cluster = settled(&[]);
+fn manual_endpoints_are_mirrored_until_the_service_gets_a_selector() {
+    let mut cluster = converged(&[]);
     let manual = endpointd_model::Service { selector: Default::default(), ..service("db") };
     cluster.put_service(manual);
     let meta =
@@ -204,8 +204,8 @@ fn hand_written_endpoints_are_mirrored_and_follow_their_service() {
 }
 
 #[test]
-fn a_label_that_moves_a_pod_concerns_the_service_it_leaves_and_the_one_it_joins() {
-    let mut cluster = settled(&[("web", 1), ("api", 1), ("idle", 1)]);
+fn relabelled_pod_moves_between_services() {
+    let mut cluster = converged(&[("web", 1), ("api", 1), ("idle", 1)]);
     cluster.change_pod(&key("web-0"), |pod| pod.labels = crate::objects::labels("api"));
     cluster.run();
     assert!(endpoints(&cluster, "web").is_empty());
@@ -214,19 +214,19 @@ fn a_label_that_moves_a_pod_concerns_the_service_it_leaves_and_the_one_it_joins(
 }
 
 #[test]
-fn a_pod_that_flaps_faster_than_the_watch_of_endpoints_ends_up_right() {
-    let mut cluster = settled(&[("web", 2)]);
-    cluster.hold(WatchedResource::Endpoints);
-    cluster.hold(WatchedResource::Slices);
+fn flapping_pod_converges_while_the_endpoints_watch_is_delayed() {
+    let mut cluster = converged(&[("web", 2)]);
+    cluster.hold_watch(WatchedResource::Endpoints);
+    cluster.hold_watch(WatchedResource::Slices);
     for _ in 0..5 {
         cluster.change_pod(&key("web-0"), unready);
         cluster.run();
         cluster.change_pod(&key("web-0"), ready);
         cluster.run();
     }
-    cluster.release();
+    cluster.release_watches();
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.1", "10.0.0.2"]);
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready", "10.0.0.2 ready"]);
-    assert_eq!(cluster.looked, [], "every write was decided on the newest state");
+    assert_eq!(cluster.live_reads, [], "every write was decided on the newest state");
     assert_eq!(cluster.sent.len(), 20);
 }

@@ -93,9 +93,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub fn texts(&mut self, column: Column, texts: &'a [SharedStr]) {
-        self.count(texts.len());
-        texts.iter().for_each(|text| self.text(column, text));
+    pub fn strings(&mut self, column: Column, strings: &'a [SharedStr]) {
+        self.count(strings.len());
+        strings.iter().for_each(|text| self.text(column, text));
     }
 
     pub fn labels(&mut self, labels: &'a Labels) {

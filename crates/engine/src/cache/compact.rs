@@ -19,14 +19,14 @@ use endpointd_model::{EndpointSlice, Endpoints, Meta, SharedStr, Subset, Uid};
 
 use self::reader::Reader;
 use self::writer::Writer;
-use crate::pool::Pool;
+use crate::interner::Interner;
 
 /// An object without its key and its uid.
 #[derive(Clone, Debug)]
-pub struct Packed {
+pub struct CompactObject {
     bytes: Box<[u8]>,
     /// Before it is what every write changes.
-    content_at: u32,
+    content_offset: u32,
 }
 
 /// What an object is unpacked with.
@@ -36,14 +36,14 @@ pub struct Identity<'a> {
     pub uid: &'a Uid,
 }
 
-impl Packed {
+impl CompactObject {
     pub fn slice(slice: &EndpointSlice) -> Self {
         let Meta { namespace, name, .. } = &slice.meta;
         let mut writer = Writer::new(namespace, name, slice.endpoints.len());
-        let content_at = writer.stamp(&slice.meta);
+        let content_offset = writer.encode_version(&slice.meta);
         writer.meta(&slice.meta);
         writer.slice(slice);
-        Self { bytes: writer.finish(), content_at }
+        Self { bytes: writer.finish(), content_offset }
     }
 
     pub fn endpoints(endpoints: &Endpoints) -> Self {
@@ -52,34 +52,42 @@ impl Packed {
             |subset: &Subset| subset.addresses.len() + subset.not_ready_addresses.len();
         let n_rows = endpoints.subsets.iter().map(n_addresses).sum();
         let mut writer = Writer::new(namespace, name, n_rows);
-        let content_at = writer.stamp(&endpoints.meta);
+        let content_offset = writer.encode_version(&endpoints.meta);
         writer.meta(&endpoints.meta);
         writer.subsets(&endpoints.subsets);
-        Self { bytes: writer.finish(), content_at }
+        Self { bytes: writer.finish(), content_offset }
     }
 
-    pub fn unpack_slice(&self, identity: &Identity<'_>, texts: &Pool<SharedStr>) -> EndpointSlice {
-        let (mut reader, meta) = self.open(identity, texts);
+    pub fn decode_slice(
+        &self,
+        identity: &Identity<'_>,
+        strings: &Interner<SharedStr>,
+    ) -> EndpointSlice {
+        let (mut reader, meta) = self.open(identity, strings);
         reader.slice(meta)
     }
 
-    pub fn unpack_endpoints(&self, identity: &Identity<'_>, texts: &Pool<SharedStr>) -> Endpoints {
-        let (mut reader, meta) = self.open(identity, texts);
+    pub fn decode_endpoints(
+        &self,
+        identity: &Identity<'_>,
+        strings: &Interner<SharedStr>,
+    ) -> Endpoints {
+        let (mut reader, meta) = self.open(identity, strings);
         Endpoints { meta, subsets: reader.subsets() }
     }
 
     fn open<'a>(
         &'a self,
         identity: &Identity<'_>,
-        texts: &'a Pool<SharedStr>,
+        strings: &'a Interner<SharedStr>,
     ) -> (Reader<'a>, Meta) {
-        let mut reader = Reader::new(&self.bytes, identity, texts);
+        let mut reader = Reader::new(&self.bytes, identity, strings);
         let meta = reader.meta(identity);
         (reader, meta)
     }
 
     /// Equal but for what every write changes.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub fn same_content(&self, other: &Self) -> bool {
         self.content() == other.content()
     }
 
@@ -88,6 +96,6 @@ impl Packed {
     }
 
     fn content(&self) -> &[u8] {
-        &self.bytes[self.content_at as usize..]
+        &self.bytes[self.content_offset as usize..]
     }
 }

@@ -6,7 +6,7 @@ use endpointd_plan::{Counts, ExcludedPod, ExclusionReason};
 
 /// Of one key, as its last plan counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct KeyStats {
     n_desired: u32,
     n_slices: u32,
     n_slices_desired: u32,
@@ -17,7 +17,7 @@ pub struct Tally {
 
 /// Of all keys. What nobody has any more is not in the maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct TotalStats {
     pub n_desired: usize,
     pub n_slices: usize,
     pub n_slices_desired: usize,
@@ -25,7 +25,7 @@ pub struct Sums {
     pub n_by_distribution: BTreeMap<Option<&'static str>, usize>,
 }
 
-impl Tally {
+impl KeyStats {
     pub fn new(
         counts: &Counts,
         excluded_pods: &[ExcludedPod],
@@ -49,9 +49,9 @@ impl Tally {
     }
 }
 
-impl Sums {
-    pub fn add(&mut self, tally: &Tally) {
-        let Tally { n_desired, n_slices, n_slices_desired, distribution, excluded_pods } = tally;
+impl TotalStats {
+    pub fn add(&mut self, stats: &KeyStats) {
+        let KeyStats { n_desired, n_slices, n_slices_desired, distribution, excluded_pods } = stats;
         self.n_desired += *n_desired as usize;
         self.n_slices += *n_slices as usize;
         self.n_slices_desired += *n_slices_desired as usize;
@@ -62,8 +62,8 @@ impl Sums {
     }
 
     /// What was added before goes again.
-    pub fn subtract(&mut self, tally: &Tally) {
-        let Tally { n_desired, n_slices, n_slices_desired, distribution, excluded_pods } = tally;
+    pub fn subtract(&mut self, stats: &KeyStats) {
+        let KeyStats { n_desired, n_slices, n_slices_desired, distribution, excluded_pods } = stats;
         self.n_desired -= *n_desired as usize;
         self.n_slices -= *n_slices as usize;
         self.n_slices_desired -= *n_slices_desired as usize;
@@ -83,11 +83,11 @@ fn take<K: Ord>(from: &mut BTreeMap<K, usize>, key: &K, n: usize) {
     }
 }
 
-impl<'a> FromIterator<&'a Tally> for Sums {
-    fn from_iter<I: IntoIterator<Item = &'a Tally>>(tallies: I) -> Self {
-        let mut sums = Self::default();
-        tallies.into_iter().for_each(|tally| sums.add(tally));
-        sums
+impl<'a> FromIterator<&'a KeyStats> for TotalStats {
+    fn from_iter<I: IntoIterator<Item = &'a KeyStats>>(tallies: I) -> Self {
+        let mut totals = Self::default();
+        tallies.into_iter().for_each(|stats| totals.add(stats));
+        totals
     }
 }
 
@@ -95,19 +95,19 @@ impl<'a> FromIterator<&'a Tally> for Sums {
 mod tests {
     use super::*;
 
-    fn tally(n_desired: u32, distribution: Option<&'static str>, n_without_ip: u32) -> Tally {
+    fn stats(n_desired: u32, distribution: Option<&'static str>, n_without_ip: u32) -> KeyStats {
         let excluded_pods = vec![(ExclusionReason::NoAddress, n_without_ip)];
-        Tally { n_desired, distribution, excluded_pods, ..Tally::default() }
+        KeyStats { n_desired, distribution, excluded_pods, ..KeyStats::default() }
     }
 
     #[test]
-    fn what_is_added_and_taken_back_leaves_no_trace() {
-        let (first, second) = (tally(3, None, 2), tally(5, Some("PreferSameZone"), 1));
-        let mut sums: Sums = [&first, &second].into_iter().collect();
-        assert_eq!((sums.n_desired, sums.excluded_pods[&ExclusionReason::NoAddress]), (8, 3));
-        sums.subtract(&second);
-        assert_eq!(sums, [&first].into_iter().collect());
-        sums.subtract(&first);
-        assert_eq!(sums, Sums::default());
+    fn subtracting_what_was_added_gives_the_default() {
+        let (first, second) = (stats(3, None, 2), stats(5, Some("PreferSameZone"), 1));
+        let mut totals: TotalStats = [&first, &second].into_iter().collect();
+        assert_eq!((totals.n_desired, totals.excluded_pods[&ExclusionReason::NoAddress]), (8, 3));
+        totals.subtract(&second);
+        assert_eq!(totals, [&first].into_iter().collect());
+        totals.subtract(&first);
+        assert_eq!(totals, TotalStats::default());
     }
 }

@@ -8,78 +8,85 @@ use endpointd_model::{
 use endpointd_mutants::{Mutant, is_on};
 use endpointd_plan::CarriedState;
 
-use crate::cache::{Marks, Origin, Picture};
+use crate::cache::{DirtyKeys, ListEpoch, Origin};
 use crate::engine::Engine;
-use crate::flights::Echo;
-use crate::queue::{Place, Priority};
+use crate::in_flight::WatchEcho;
+use crate::queue::{KeyPhase, Priority};
 use crate::{Effect, MonotonicTime};
 
 impl Engine {
-    pub(crate) fn hear(&mut self, kind: WatchedResource, news: WatchSignal, now: MonotonicTime) {
-        let Some(at) = self.streams.iter().position(|stream| stream.kind == kind) else { return };
-        let stream = &mut self.streams[at];
+    pub(crate) fn on_watch_signal(
+        &mut self,
+        kind: WatchedResource,
+        news: WatchSignal,
+        now: MonotonicTime,
+    ) {
+        let Some(at) = self.watches.iter().position(|watch| watch.kind == kind) else { return };
+        let watch = &mut self.watches[at];
         match news {
-            WatchSignal::Disconnected(reason) => return stream.lose(reason),
+            WatchSignal::Disconnected(reason) => return watch.disconnect(reason),
             WatchSignal::Reconnected => self.end_outage(now),
-            WatchSignal::InitStarted => stream.begin_picture(),
-            WatchSignal::Event(change) => self.see(at, *change, now),
+            WatchSignal::InitStarted => watch.begin_list(),
+            WatchSignal::Event(change) => self.on_object_event(at, *change, now),
             WatchSignal::DecodeError { key, reason } => {
-                stream.note_unreadable(key.clone(), reason);
-                let picture = stream.picture;
-                self.keep(kind, &key, picture);
+                watch.record_decode_error(key.clone(), reason);
+                let epoch = watch.epoch;
+                self.retain(kind, &key, epoch);
             }
-            WatchSignal::InitDone(version) => self.complete_picture(at, version, now),
-            WatchSignal::Bookmark(version) => stream.passed = stream.passed.max(version),
+            WatchSignal::InitDone(version) => self.finish_list(at, version, now),
+            WatchSignal::Bookmark(version) => {
+                watch.observed_version = watch.observed_version.max(version)
+            }
         }
-        self.streams[at].hear(now);
+        self.watches[at].touch(now);
     }
 
-    fn see(&mut self, at: usize, change: ResourceEvent, now: MonotonicTime) {
-        let stream = &mut self.streams[at];
+    fn on_object_event(&mut self, at: usize, change: ResourceEvent, now: MonotonicTime) {
+        let watch = &mut self.watches[at];
         let (key, version) = identity(&change);
-        stream.note_readable(&key);
-        if stream.is_replay(version) {
+        watch.clear_decode_error(&key);
+        if watch.is_replay(version) {
             return;
         }
-        if self.is_doubtful(at, &change, &key, version) {
-            return self.streams[at].doubtful.push(change);
+        if self.contradicts_watch(at, &change, &key, version) {
+            return self.watches[at].suspect_replays.push(change);
         }
-        self.take_in(at, change, key, now);
+        self.apply_event(at, change, key, now);
     }
 
-    fn take_in(&mut self, at: usize, change: ResourceEvent, key: Key, now: MonotonicTime) {
-        let picture = self.streams[at].picture;
+    fn apply_event(&mut self, at: usize, change: ResourceEvent, key: Key, now: MonotonicTime) {
+        let epoch = self.watches[at].epoch;
         let is_endpoints_gone = matches!(change, ResourceEvent::Endpoints(ObjectEvent::Deleted(_)));
-        let mut marks = Marks::default();
+        let mut dirty = DirtyKeys::default();
         match change {
             ResourceEvent::Service(ObjectEvent::Applied(service)) => {
-                if self.cache.put_service(service, picture, &mut marks) {
-                    self.forget(&key, now);
+                if self.cache.put_service(service, epoch, &mut dirty) {
+                    self.reset_key(&key, now);
                 }
-                self.look_again_after_flight(&key, now);
+                self.resync_after_in_flight(&key, now);
             }
             ResourceEvent::Service(ObjectEvent::Deleted(_)) => {
-                self.flights.outdate(|read| *read == LiveRead::Service(key.clone()));
-                self.cache.remove_service(&key, &mut marks);
-                self.forget(&key, now);
+                self.in_flight.invalidate_reads(|read| *read == LiveRead::Service(key.clone()));
+                self.cache.remove_service(&key, &mut dirty);
+                self.reset_key(&key, now);
             }
             ResourceEvent::Pod(ObjectEvent::Applied(pod)) => {
-                self.cache.put_pod(pod, picture, &mut marks)
+                self.cache.put_pod(pod, epoch, &mut dirty)
             }
-            ResourceEvent::Pod(ObjectEvent::Deleted(_)) => self.cache.remove_pod(&key, &mut marks),
+            ResourceEvent::Pod(ObjectEvent::Deleted(_)) => self.cache.remove_pod(&key, &mut dirty),
             ResourceEvent::Node(ObjectEvent::Applied(node)) => {
-                self.sought_nodes.remove(&key.name);
-                self.cache.put_node(node, picture, &mut marks);
+                self.pending_node_reads.remove(&key.name);
+                self.cache.put_node(node, epoch, &mut dirty);
             }
-            ResourceEvent::Node(ObjectEvent::Deleted(_)) => self.lose_node(&key.name, &mut marks),
+            ResourceEvent::Node(ObjectEvent::Deleted(_)) => self.remove_node(&key.name, &mut dirty),
             ResourceEvent::Endpoints(sight) => {
-                self.see_object(sight_of(sight, Object::Endpoints), picture, &mut marks);
+                self.apply_published(sight_of(sight, Object::Endpoints), epoch, &mut dirty);
             }
             ResourceEvent::Slice(sight) => {
-                self.see_object(sight_of(sight, Object::Slice), picture, &mut marks);
+                self.apply_published(sight_of(sight, Object::Slice), epoch, &mut dirty);
             }
         }
-        self.mark(marks, now);
+        self.enqueue(dirty, now);
         if is_endpoints_gone {
             self.drop_if_gone(&key);
         }
@@ -87,16 +94,16 @@ impl Engine {
 
     /// A picture shows an object that is gone: all changes up to a later version have been told, and
     /// it is not there.
-    fn is_doubtful(
+    fn contradicts_watch(
         &self,
         at: usize,
         change: &ResourceEvent,
         key: &Key,
         version: ResourceVersion,
     ) -> bool {
-        let stream = &self.streams[at];
-        let is_old = version != ResourceVersion::NONE && version <= stream.passed;
-        stream.is_listing
+        let watch = &self.watches[at];
+        let is_old = version != ResourceVersion::NONE && version <= watch.observed_version;
+        watch.is_listing
             && is_old
             && match change {
                 ResourceEvent::Service(_) => self.cache.service(key).is_none(),
@@ -113,122 +120,128 @@ impl Engine {
 
     /// An object we publish. If a write of ours to it is under way, this may be its echo: the
     /// answer will tell, and its owner need not look again before.
-    fn see_object(&mut self, sight: ObjectEvent<Object>, picture: Picture, marks: &mut Marks) {
+    fn apply_published(
+        &mut self,
+        sight: ObjectEvent<Object>,
+        epoch: ListEpoch,
+        dirty: &mut DirtyKeys,
+    ) {
         let object = sight.object();
         let (resource, key) = (object.resource(), object.meta().key());
         let version = object.meta().resource_version;
-        let mut own = Marks::default();
+        let mut own = DirtyKeys::default();
         let echo = match sight {
             ObjectEvent::Applied(object) => {
-                let is_news = self.cache.put_object(object, Origin::Watch, picture, &mut own);
-                is_news.then_some(Echo::ResourceVersion(version))
+                let is_news = self.cache.put_object(object, Origin::Watch, epoch, &mut own);
+                is_news.then_some(WatchEcho::ResourceVersion(version))
             }
             ObjectEvent::Deleted(object) => {
                 let is_news = self.cache.object_gone(resource, object.meta(), &mut own);
-                is_news.then_some(Echo::Gone)
+                is_news.then_some(WatchEcho::Gone)
             }
         };
         if let Some(echo) = echo
-            && let Some(writer) = self.flights.note_echo(resource, &key, echo)
+            && let Some(writer) = self.in_flight.note_echo(resource, &key, echo)
         {
             own.0.retain(|mark| (mark.controller, &mark.key) != (writer.0, &writer.1));
         }
-        marks.0.append(&mut own.0);
+        dirty.0.append(&mut own.0);
     }
 
-    fn lose_node(&mut self, name: &SharedStr, marks: &mut Marks) {
-        self.sought_nodes.remove(name);
+    fn remove_node(&mut self, name: &SharedStr, dirty: &mut DirtyKeys) {
+        self.pending_node_reads.remove(name);
         self.cache.remove_node(name);
-        self.cache.mark_pods_on(name, marks);
+        self.cache.add_affected_by_node_name(name, dirty);
     }
 
     /// Keeps what cannot be read as it was last.
-    fn keep(&mut self, kind: WatchedResource, key: &Key, picture: Picture) {
+    fn retain(&mut self, kind: WatchedResource, key: &Key, epoch: ListEpoch) {
         match kind {
-            WatchedResource::Services => self.cache.keep_service(key, picture),
-            WatchedResource::Pods => self.cache.keep_pod(key, picture),
-            WatchedResource::Nodes => self.cache.keep_node(&key.name, picture),
+            WatchedResource::Services => self.cache.retain_service(key, epoch),
+            WatchedResource::Pods => self.cache.retain_pod(key, epoch),
+            WatchedResource::Nodes => self.cache.retain_node(&key.name, epoch),
             WatchedResource::Endpoints => {
-                self.cache.keep_object(PublishedResource::Endpoints, key, picture)
+                self.cache.retain_object(PublishedResource::Endpoints, key, epoch)
             }
             WatchedResource::Slices => {
-                self.cache.keep_object(PublishedResource::Slices, key, picture)
+                self.cache.retain_object(PublishedResource::Slices, key, epoch)
             }
         }
     }
 
     /// What the picture did not show is gone, unless it is newer than the picture.
-    fn complete_picture(&mut self, at: usize, version: ResourceVersion, now: MonotonicTime) {
-        let stream = &mut self.streams[at];
-        let (kind, picture) = (stream.kind, stream.picture);
-        let is_old = version != ResourceVersion::NONE && version < stream.passed;
+    fn finish_list(&mut self, at: usize, version: ResourceVersion, now: MonotonicTime) {
+        let watch = &mut self.watches[at];
+        let (kind, epoch) = (watch.kind, watch.epoch);
+        let is_old = version != ResourceVersion::NONE && version < watch.observed_version;
         if is_old && !is_on(Mutant::BelieveOldPicture) {
             // An older view than we had: nothing is taken for gone by it.
             self.effects.push_back(Effect::Relist(kind));
             return;
         }
-        stream.passed = version;
-        stream.is_listing = false;
-        stream.is_synced = true;
-        self.flights.outdate(|read| is_about(read, kind));
-        let stream = &mut self.streams[at];
-        for change in std::mem::take(&mut stream.doubtful) {
+        watch.observed_version = version;
+        watch.is_listing = false;
+        watch.is_synced = true;
+        self.in_flight.invalidate_reads(|read| is_about(read, kind));
+        let watch = &mut self.watches[at];
+        for change in std::mem::take(&mut watch.suspect_replays) {
             let (key, _) = identity(&change);
-            self.take_in(at, change, key, now);
+            self.apply_event(at, change, key, now);
         }
-        let mut marks = Marks::default();
+        let mut dirty = DirtyKeys::default();
         let mut gone = Vec::new();
         match kind {
             WatchedResource::Services => {
-                for key in self.cache.services_not_in(picture, version) {
-                    self.cache.remove_service(&key, &mut marks);
-                    self.forget(&key, now);
+                for key in self.cache.services_missing_from_list(epoch, version) {
+                    self.cache.remove_service(&key, &mut dirty);
+                    self.reset_key(&key, now);
                 }
             }
             WatchedResource::Pods => {
-                let gone = self.cache.pods_not_in(picture, version);
+                let gone = self.cache.pods_missing_from_list(epoch, version);
                 for key in gone.into_iter().filter(|_| !is_on(Mutant::NoDiffAfterPicture)) {
-                    self.cache.remove_pod(&key, &mut marks);
+                    self.cache.remove_pod(&key, &mut dirty);
                 }
             }
             WatchedResource::Nodes => {
-                for name in self.cache.nodes_not_in(picture, version) {
-                    self.lose_node(&name, &mut marks);
+                for name in self.cache.nodes_missing_from_list(epoch, version) {
+                    self.remove_node(&name, &mut dirty);
                 }
             }
             WatchedResource::Endpoints => {
-                gone = self.sweep(PublishedResource::Endpoints, picture, version, &mut marks);
+                gone =
+                    self.remove_missing(PublishedResource::Endpoints, epoch, version, &mut dirty);
             }
             WatchedResource::Slices => {
-                drop(self.sweep(PublishedResource::Slices, picture, version, &mut marks))
+                drop(self.remove_missing(PublishedResource::Slices, epoch, version, &mut dirty))
             }
         }
-        self.mark(marks, now);
+        self.enqueue(dirty, now);
         gone.iter().for_each(|key| self.drop_if_gone(key));
         self.end_outage(now);
-        self.visit_all(now);
+        self.enqueue_initial(now);
     }
 
     /// Says what is gone.
-    fn sweep(
+    fn remove_missing(
         &mut self,
         resource: PublishedResource,
-        picture: Picture,
+        epoch: ListEpoch,
         listed: ResourceVersion,
-        marks: &mut Marks,
+        dirty: &mut DirtyKeys,
     ) -> Vec<Key> {
-        let gone = self.cache.objects_not_in(resource, picture, listed);
+        let gone = self.cache.objects_missing_from_list(resource, epoch, listed);
         for key in &gone {
-            self.cache.remove_object(resource, key, marks);
+            self.cache.remove_object(resource, key, dirty);
         }
-        self.cache.drop_tombstones(resource, picture);
+        self.cache.drop_tombstones(resource, epoch);
         gone
     }
 
     /// The Service is gone or another one: what was remembered of it is nobody's.
-    fn forget(&mut self, key: &Key, now: MonotonicTime) {
-        for lane in &mut self.lanes {
-            match lane.queue.place(key) {
+    fn reset_key(&mut self, key: &Key, now: MonotonicTime) {
+        for lane in &mut self.controllers {
+            match lane.queue.phase(key) {
                 None => lane.keys.remove(key),
                 Some(_) => {
                     if let Some(state) = lane.keys.get_mut(key) {
@@ -237,16 +250,16 @@ impl Engine {
                 }
             }
         }
-        self.look_again_after_flight(key, now);
+        self.resync_after_in_flight(key, now);
     }
 
     /// A sync under way was decided on the Service as it was. What it writes may be wrong by now,
     /// and nobody else would see that.
-    fn look_again_after_flight(&mut self, key: &Key, now: MonotonicTime) {
-        for lane in &mut self.lanes {
-            let is_flying = matches!(lane.queue.place(key), Some(Place::Flying { .. }));
+    fn resync_after_in_flight(&mut self, key: &Key, now: MonotonicTime) {
+        for lane in &mut self.controllers {
+            let is_flying = matches!(lane.queue.phase(key), Some(KeyPhase::InFlight { .. }));
             if is_flying && !is_on(Mutant::NoLookAfterFlight) {
-                lane.queue.mark(key, Priority::Live, now, now);
+                lane.queue.enqueue(key, Priority::Live, now, now);
             }
         }
     }

@@ -8,7 +8,7 @@ use endpointd_plan::{
 use super::{Cache, Namespace};
 
 /// For the endpointslice controller. Pods and slices are unpacked for the time of one plan.
-pub struct SliceView<'a> {
+pub struct SliceInputs<'a> {
     service: Option<&'a Service>,
     pods: Vec<(Pod, NodeState<'a>)>,
     slices: Vec<EndpointSlice>,
@@ -16,14 +16,14 @@ pub struct SliceView<'a> {
 }
 
 /// For the endpoints controller.
-pub struct EndpointsView<'a> {
+pub struct EndpointsInputs<'a> {
     service: Option<&'a Service>,
     pods: Vec<Pod>,
     endpoints: Option<Endpoints>,
 }
 
 /// For the mirroring controller.
-pub struct MirrorView<'a> {
+pub struct MirrorInputs<'a> {
     key: &'a Key,
     service: Option<&'a Service>,
     endpoints: Option<Endpoints>,
@@ -32,60 +32,68 @@ pub struct MirrorView<'a> {
 
 impl Cache {
     /// `in_the_way` names slices that are not the Service's, but whose names it wanted.
-    pub fn slice_view(&self, key: &Key, in_the_way: &[SharedStr]) -> SliceView<'_> {
+    pub fn slice_inputs(
+        &self,
+        key: &Key,
+        conflicting_slice_names: &[SharedStr],
+    ) -> SliceInputs<'_> {
         let pods = self.pods_of(key, |namespace, id| {
             let node = self.pods[id as usize].node;
             let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
-            (self.unpack_pod(namespace, id), state)
+            (self.decode_pod(namespace, id), state)
         });
-        SliceView {
+        SliceInputs {
             service: self.service(key),
             pods,
-            slices: self.slices_near(key, in_the_way),
+            slices: self.slices_of(key, conflicting_slice_names),
             topology: self.topology(),
         }
     }
 
-    pub fn endpoints_view(&self, key: &Key) -> EndpointsView<'_> {
-        EndpointsView {
+    pub fn endpoints_inputs(&self, key: &Key) -> EndpointsInputs<'_> {
+        EndpointsInputs {
             service: self.service(key),
-            pods: self.pods_of(key, |namespace, id| self.unpack_pod(namespace, id)),
+            pods: self.pods_of(key, |namespace, id| self.decode_pod(namespace, id)),
             endpoints: self.endpoints(key),
         }
     }
 
-    pub fn mirror_view<'a>(&'a self, key: &'a Key, in_the_way: &[SharedStr]) -> MirrorView<'a> {
-        MirrorView {
+    pub fn mirror_inputs<'a>(
+        &'a self,
+        key: &'a Key,
+        conflicting_slice_names: &[SharedStr],
+    ) -> MirrorInputs<'a> {
+        MirrorInputs {
             key,
             service: self.service(key),
             endpoints: self.endpoints(key),
-            slices: self.slices_near(key, in_the_way),
+            slices: self.slices_of(key, conflicting_slice_names),
         }
     }
 
-    fn pods_of<T>(&self, key: &Key, unpack: impl Fn(&Namespace, u32) -> T) -> Vec<T> {
+    fn pods_of<T>(&self, key: &Key, decode: impl Fn(&Namespace, u32) -> T) -> Vec<T> {
         let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
-        let mut pods = Vec::with_capacity(namespace.matching.n_pods(&key.name));
-        pods.extend(namespace.matching.pods(&key.name).map(|id| unpack(namespace, id.0)));
+        let mut pods = Vec::with_capacity(namespace.selectors.n_pods(&key.name));
+        pods.extend(namespace.selectors.pods(&key.name).map(|id| decode(namespace, id.0)));
         pods
     }
 
-    fn unpack_pod(&self, namespace: &Namespace, id: u32) -> Pod {
+    fn decode_pod(&self, namespace: &Namespace, id: u32) -> Pod {
         let record = &self.pods[id as usize];
-        let labels = namespace.matching.labels(record.seat.set);
+        let labels = namespace.selectors.labels(record.slot.set);
         let node_name = record.node.map(|node| self.nodes.name(node.node()));
-        record.unpack(&namespace.name, labels, node_name)
+        record.decode(&namespace.name, labels, node_name)
     }
 
-    fn slices_near(&self, key: &Key, in_the_way: &[SharedStr]) -> Vec<EndpointSlice> {
+    fn slices_of(&self, key: &Key, conflicting_slice_names: &[SharedStr]) -> Vec<EndpointSlice> {
         let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
         let own = namespace.published.slices_of(&key.name);
-        let others = in_the_way.iter().filter(|name| !own.contains(name));
+        let others = conflicting_slice_names.iter().filter(|name| !own.contains(name));
         own.iter().chain(others).filter_map(|name| self.slice(&key.namespace, name)).collect()
     }
 }
 
-impl SliceView<'_> {
+impl SliceInputs<'_> {
     pub fn snapshot<'s>(&'s self, carried: &'s CarriedState) -> SliceSnapshot<'s> {
         let pods = self.pods.iter().map(|(pod, node)| PodOnNode { pod, node: *node });
         SliceSnapshot {
@@ -108,7 +116,7 @@ impl SliceView<'_> {
     }
 }
 
-impl EndpointsView<'_> {
+impl EndpointsInputs<'_> {
     pub fn snapshot<'s>(&'s self, carried: &'s CarriedState) -> EndpointsSnapshot<'s> {
         EndpointsSnapshot {
             service: self.service,
@@ -128,7 +136,7 @@ impl EndpointsView<'_> {
     }
 }
 
-impl MirrorView<'_> {
+impl MirrorInputs<'_> {
     pub fn snapshot(&self) -> MirrorSnapshot<'_> {
         MirrorSnapshot {
             key: self.key.clone(),

@@ -14,9 +14,9 @@ use crate::{MonotonicTime, RequestId, SyncSummary};
 pub type Owner = (Controller, Key);
 
 #[derive(Debug, Default)]
-pub struct Flights {
-    flights: HashMap<Owner, Flight>,
-    errands: HashMap<RequestId, Errand>,
+pub struct InFlightTable {
+    in_flight: HashMap<Owner, InFlightSync>,
+    requests: HashMap<RequestId, PendingRequest>,
     /// The write that is under way to an object.
     writers: HashMap<(PublishedResource, Key), RequestId>,
     n_requests: u64,
@@ -25,12 +25,12 @@ pub struct Flights {
 
 /// One sync that waits for answers.
 #[derive(Debug)]
-pub struct Flight {
+pub struct InFlightSync {
     pub n_pending: usize,
     /// Deletes wait for the creates and updates: what moves is published before it is removed.
-    pub later: Vec<HeldDelete>,
+    pub later: Vec<DeferredDelete>,
     /// To be read before the sync is over.
-    pub looks: BTreeSet<LiveRead>,
+    pub reads: BTreeSet<LiveRead>,
     /// Reads whose answer has not come, or could not be had.
     pub unanswered: BTreeSet<LiveRead>,
     pub findings: Findings,
@@ -43,7 +43,7 @@ pub struct Flight {
 /// A delete, and the writes that bring what it removes to another place. It is let go if one
 /// of them fails: better twice than not at all.
 #[derive(Debug)]
-pub struct HeldDelete {
+pub struct DeferredDelete {
     pub write: Write,
     pub after: Vec<RequestId>,
 }
@@ -57,40 +57,40 @@ pub struct Findings {
     pub is_pointless: bool,
     pub is_unsent: bool,
     /// Someone else wrote to an object we were writing to.
-    pub is_contested: bool,
+    pub concurrent_write: bool,
 }
 
 /// A request that is out.
 #[derive(Debug)]
-pub enum Errand {
-    Write(WriteErrand),
-    Look {
+pub enum PendingRequest {
+    Write(PendingWrite),
+    Read {
         read: LiveRead,
         owner: Owner,
-        glimpse: Glimpse,
+        baseline: ReadBaseline,
     },
     /// Asked on behalf of every Service with a pod there.
-    LookForNode(SharedStr),
+    NodeRead(SharedStr),
 }
 
 /// What was known when a read was asked for: only what came later can be newer than the read.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Glimpse {
+pub struct ReadBaseline {
     /// The object was known; of those we publish, which.
     pub known: Option<Uid>,
     /// How far the watch of its kind had come.
-    pub passed: ResourceVersion,
+    pub observed_version: ResourceVersion,
 }
 
 #[derive(Debug)]
-pub struct WriteErrand {
+pub struct PendingWrite {
     pub owner: Owner,
     pub verb: Verb,
     pub resource: PublishedResource,
     pub key: Key,
     /// What a delete is to remove; empty for other writes.
     pub doomed: Uid,
-    pub echoes: Vec<Echo>,
+    pub echoes: Vec<WatchEcho>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,30 +102,30 @@ pub enum Verb {
 
 /// What the watch showed of an object while a write to it was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Echo {
+pub enum WatchEcho {
     ResourceVersion(ResourceVersion),
     Gone,
 }
 
-impl Flights {
+impl InFlightTable {
     pub fn is_empty(&self) -> bool {
-        self.errands.is_empty()
+        self.requests.is_empty()
     }
 
     pub fn n_writes(&self) -> usize {
         self.n_writes
     }
 
-    pub fn begin(&mut self, owner: Owner, flight: Flight) {
-        self.flights.insert(owner, flight);
+    pub fn insert(&mut self, owner: Owner, flight: InFlightSync) {
+        self.in_flight.insert(owner, flight);
     }
 
-    pub fn get_mut(&mut self, owner: &Owner) -> Option<&mut Flight> {
-        self.flights.get_mut(owner)
+    pub fn get_mut(&mut self, owner: &Owner) -> Option<&mut InFlightSync> {
+        self.in_flight.get_mut(owner)
     }
 
-    pub fn end(&mut self, owner: &Owner) -> Option<Flight> {
-        self.flights.remove(owner)
+    pub fn remove(&mut self, owner: &Owner) -> Option<InFlightSync> {
+        self.in_flight.remove(owner)
     }
 
     /// Sends out a write on behalf of `owner`.
@@ -138,45 +138,45 @@ impl Flights {
         };
         self.n_writes += 1;
         let (owner, at, echoes) = (owner.clone(), key.clone(), Vec::new());
-        let errand = WriteErrand { owner, verb, resource, key: at, doomed, echoes };
-        let id = self.issue(Errand::Write(errand));
+        let request = PendingWrite { owner, verb, resource, key: at, doomed, echoes };
+        let id = self.register(PendingRequest::Write(request));
         self.writers.insert((resource, key), id);
         id
     }
 
-    pub fn look(&mut self, owner: &Owner, read: LiveRead, glimpse: Glimpse) -> RequestId {
-        self.issue(Errand::Look { read, owner: owner.clone(), glimpse })
+    pub fn read(&mut self, owner: &Owner, read: LiveRead, baseline: ReadBaseline) -> RequestId {
+        self.register(PendingRequest::Read { read, owner: owner.clone(), baseline })
     }
 
-    pub fn look_for_node(&mut self, name: SharedStr) -> RequestId {
-        self.issue(Errand::LookForNode(name))
+    pub fn read_node(&mut self, name: SharedStr) -> RequestId {
+        self.register(PendingRequest::NodeRead(name))
     }
 
     /// The errand a id stands for; it is over now.
-    pub fn close(&mut self, id: RequestId) -> Option<Errand> {
-        let errand = self.errands.remove(&id)?;
-        let owner = match &errand {
-            Errand::Write(write) => {
+    pub fn complete(&mut self, id: RequestId) -> Option<PendingRequest> {
+        let request = self.requests.remove(&id)?;
+        let owner = match &request {
+            PendingRequest::Write(write) => {
                 self.n_writes -= 1;
                 self.writers.remove(&(write.resource, write.key.clone()));
                 &write.owner
             }
-            Errand::Look { owner, .. } => owner,
-            Errand::LookForNode(_) => return Some(errand),
+            PendingRequest::Read { owner, .. } => owner,
+            PendingRequest::NodeRead(_) => return Some(request),
         };
-        if let Some(flight) = self.flights.get_mut(owner) {
+        if let Some(flight) = self.in_flight.get_mut(owner) {
             flight.n_pending -= 1;
         }
-        Some(errand)
+        Some(request)
     }
 
     /// The watch has told what became of these: reads under way may have found them before.
-    pub fn outdate(&mut self, is_told: impl Fn(&LiveRead) -> bool) {
-        for errand in self.errands.values_mut() {
-            if let Errand::Look { read, glimpse, .. } = errand
+    pub fn invalidate_reads(&mut self, is_told: impl Fn(&LiveRead) -> bool) {
+        for request in self.requests.values_mut() {
+            if let PendingRequest::Read { read, baseline, .. } = request
                 && is_told(read)
             {
-                glimpse.passed = ResourceVersion::NONE;
+                baseline.observed_version = ResourceVersion::NONE;
             }
         }
     }
@@ -187,26 +187,26 @@ impl Flights {
         &mut self,
         resource: PublishedResource,
         key: &Key,
-        echo: Echo,
+        echo: WatchEcho,
     ) -> Option<Owner> {
         let id = self.writers.get(&(resource, key.clone()))?;
-        let Some(Errand::Write(write)) = self.errands.get_mut(id) else { return None };
+        let Some(PendingRequest::Write(write)) = self.requests.get_mut(id) else { return None };
         write.echoes.push(echo);
         Some(write.owner.clone())
     }
 
-    fn issue(&mut self, errand: Errand) -> RequestId {
+    fn register(&mut self, request: PendingRequest) -> RequestId {
         self.n_requests += 1;
         let id = RequestId(self.n_requests);
-        let owner = match &errand {
-            Errand::Write(write) => Some(&write.owner),
-            Errand::Look { owner, .. } => Some(owner),
-            Errand::LookForNode(_) => None,
+        let owner = match &request {
+            PendingRequest::Write(write) => Some(&write.owner),
+            PendingRequest::Read { owner, .. } => Some(owner),
+            PendingRequest::NodeRead(_) => None,
         };
-        if let Some(flight) = owner.and_then(|owner| self.flights.get_mut(owner)) {
+        if let Some(flight) = owner.and_then(|owner| self.in_flight.get_mut(owner)) {
             flight.n_pending += 1;
         }
-        self.errands.insert(id, errand);
+        self.requests.insert(id, request);
         id
     }
 }

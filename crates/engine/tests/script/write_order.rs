@@ -6,7 +6,7 @@ use endpointd_engine::{Effect, Input};
 use endpointd_model::{Object, Pod, PublishedResource, Readiness, Timestamp, Write, names};
 
 use crate::cluster::Cluster;
-use crate::objects::{addresses, endpoints, key, pod, settled, unready};
+use crate::objects::{addresses, converged, endpoints, key, pod, unready};
 
 const MILLI: Duration = Duration::from_millis(1);
 
@@ -21,7 +21,7 @@ fn writes_now(cluster: &mut Cluster) -> Vec<Write> {
     sent.collect()
 }
 
-fn sent_now(cluster: &mut Cluster) -> Vec<PublishedResource> {
+fn resources_sent_now(cluster: &mut Cluster) -> Vec<PublishedResource> {
     writes_now(cluster).iter().map(Write::resource).collect()
 }
 
@@ -31,11 +31,11 @@ fn unready_since(second: i64) -> impl Fn(&mut Pod) {
 }
 
 #[test]
-fn slices_are_written_first_whichever_controller_has_its_turn() {
-    let mut cluster = settled(&[("web", 2), ("api", 2)]);
-    cluster.is_slow = true;
+fn slices_are_written_before_endpoints_in_any_dequeue_order() {
+    let mut cluster = converged(&[("web", 2), ("api", 2)]);
+    cluster.responses_last = true;
     for _ in 0..3 {
-        cluster.forget_log();
+        cluster.clear_log();
         cluster.change_pod(&key("web-0"), unready);
         cluster.remove_object(PublishedResource::Endpoints, &key("api"));
         cluster.run();
@@ -43,47 +43,47 @@ fn slices_are_written_first_whichever_controller_has_its_turn() {
         assert!(place("update endpointslices") < place("update endpoints web"));
         assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "(10.0.0.1)"]);
         cluster.change_pod(&key("web-0"), crate::objects::ready);
-        cluster.pass(Duration::from_secs(1));
+        cluster.advance(Duration::from_secs(1));
     }
 }
 
 #[test]
-fn slices_without_an_answer_hold_up_endpoints_for_a_moment_only() {
+fn unanswered_slice_write_delays_endpoints_by_25_ms_at_most() {
     // The second is large enough to rest after each plan.
     for n_pods in [2, 150] {
-        let mut cluster = settled(&[("web", n_pods)]);
-        cluster.pass(Duration::from_secs(1));
+        let mut cluster = converged(&[("web", n_pods)]);
+        cluster.advance(Duration::from_secs(1));
         cluster.change_pod(&key("web-0"), unready);
-        assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
+        assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Slices]);
         cluster.now = cluster.now + 24 * MILLI;
-        assert_eq!(sent_now(&mut cluster), []);
+        assert_eq!(resources_sent_now(&mut cluster), []);
         cluster.now = cluster.engine.wake_at().expect("Endpoints wait");
-        assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints]);
+        assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Endpoints]);
     }
 }
 
 #[test]
-fn changes_that_keep_coming_do_not_prolong_the_wait() {
-    let mut cluster = settled(&[("web", 2)]);
+fn continuous_changes_do_not_extend_the_endpoints_delay() {
+    let mut cluster = converged(&[("web", 2)]);
     cluster.put_pod(pod("web-2"));
-    assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
+    assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Slices]);
     for n in 3..8 {
         cluster.now = cluster.now + 4 * MILLI;
         cluster.put_pod(pod(&format!("web-{n}")));
-        assert_eq!(sent_now(&mut cluster), []);
+        assert_eq!(resources_sent_now(&mut cluster), []);
     }
     cluster.now = cluster.now + 5 * MILLI;
-    assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints]);
+    assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Endpoints]);
 }
 
 #[test]
-fn endpoints_overtaken_while_they_wait_are_written_once_for_all_changes() {
-    let mut cluster = settled(&[("web", 3)]);
+fn endpoints_changed_while_deferred_are_written_once() {
+    let mut cluster = converged(&[("web", 3)]);
     cluster.change_pod(&key("web-0"), unready_since(100));
-    assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
+    assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Slices]);
     cluster.now = cluster.now + 4 * MILLI;
     cluster.change_pod(&key("web-1"), unready_since(200));
-    assert_eq!(sent_now(&mut cluster), []);
+    assert_eq!(resources_sent_now(&mut cluster), []);
     cluster.now = cluster.engine.wake_at().expect("Endpoints wait");
     let writes = writes_now(&mut cluster);
     let [Write::Update(Object::Endpoints(written))] = &*writes else { panic!("{writes:?}") };
@@ -93,42 +93,46 @@ fn endpoints_overtaken_while_they_wait_are_written_once_for_all_changes() {
 }
 
 #[test]
-fn who_stops_leading_drops_what_waits() {
-    let mut cluster = settled(&[("web", 2)]);
+fn lost_leadership_drops_deferred_plans() {
+    let mut cluster = converged(&[("web", 2)]);
     let n_in_flight = |cluster: &Cluster| -> usize {
         cluster.report().controllers.iter().map(|one| one.n_in_flight).sum()
     };
     cluster.change_pod(&key("web-0"), unready);
-    assert_eq!(sent_now(&mut cluster), [PublishedResource::Slices]);
+    assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Slices]);
     assert_eq!(n_in_flight(&cluster), 2);
-    cluster.tell(Input::LeadershipLost);
+    cluster.handle(Input::LeadershipLost);
     assert_eq!(n_in_flight(&cluster), 1, "only what was sent");
     cluster.now = cluster.now + 60 * MILLI;
-    assert_eq!(sent_now(&mut cluster), []);
-    cluster.tell(Input::LeadershipAcquired);
-    assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints], "the slices are unanswered");
+    assert_eq!(resources_sent_now(&mut cluster), []);
+    cluster.handle(Input::LeadershipAcquired);
+    assert_eq!(
+        resources_sent_now(&mut cluster),
+        [PublishedResource::Endpoints],
+        "the slices are unanswered"
+    );
 }
 
 #[test]
-fn slices_that_fail_hold_up_nothing() {
-    let mut cluster = settled(&[("web", 2)]);
-    cluster.is_slow = true;
-    cluster.refuse = Some(|write| write.resource() == PublishedResource::Slices);
+fn failed_slice_write_releases_endpoints_at_once() {
+    let mut cluster = converged(&[("web", 2)]);
+    cluster.responses_last = true;
+    cluster.rejects = Some(|write| write.resource() == PublishedResource::Slices);
     cluster.change_pod(&key("web-0"), unready);
     cluster.run();
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "(10.0.0.1)"], "at once");
-    cluster.refuse = None;
-    cluster.pass(Duration::from_secs(60));
+    cluster.rejects = None;
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(endpoints(&cluster, "web")[0], "10.0.0.1 unready");
 }
 
 #[test]
-fn endpoints_that_alone_are_wrong_wait_for_nobody() {
-    let mut cluster = settled(&[("web", 2)]);
+fn endpoints_without_a_pending_slice_sync_are_written_at_once() {
+    let mut cluster = converged(&[("web", 2)]);
     let mut edited = cluster.objects[&(PublishedResource::Endpoints, key("web"))].clone();
     if let Object::Endpoints(endpoints) = &mut edited {
         endpoints.subsets.clear();
     }
     cluster.put_object(edited);
-    assert_eq!(sent_now(&mut cluster), [PublishedResource::Endpoints]);
+    assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Endpoints]);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use endpointd_engine::{Input, Settings};
 use endpointd_model::{Object, Phase, PublishedResource, Uid, WatchedResource};
 
-use crate::cluster::{Cluster, Mishap};
+use crate::cluster::{Cluster, WriteFault};
 use crate::objects::{addresses, endpoints, key, node, pod, ready, service, unready};
 
 const STEPS: usize = 120;
@@ -72,7 +72,7 @@ fn change_services(cluster: &mut Cluster, dice: &mut Dice) {
 }
 
 /// Someone else deletes or empties what is published.
-fn meddle(cluster: &mut Cluster, dice: &mut Dice) {
+fn edit_published(cluster: &mut Cluster, dice: &mut Dice) {
     let all: Vec<_> = cluster.objects.keys().cloned().collect();
     if all.is_empty() {
         return;
@@ -89,31 +89,31 @@ fn meddle(cluster: &mut Cluster, dice: &mut Dice) {
     cluster.put_object(object);
 }
 
-fn misbehave(cluster: &mut Cluster, dice: &mut Dice) {
-    let mishap = match dice.roll(6) {
-        0 => Mishap::LostApplied,
-        1 => Mishap::LostNotApplied,
-        2 => Mishap::Unreachable,
-        3 => Mishap::Throttled(dice.roll(3) as u32),
-        _ => Mishap::None,
+fn inject_fault(cluster: &mut Cluster, dice: &mut Dice) {
+    let fault = match dice.roll(6) {
+        0 => WriteFault::AppliedNoResponse,
+        1 => WriteFault::DroppedNoResponse,
+        2 => WriteFault::Unreachable,
+        3 => WriteFault::Throttled(dice.roll(3) as u32),
+        _ => WriteFault::None,
     };
     match dice.roll(8) {
-        0 => cluster.hold(dice.kind()),
-        1 => cluster.release(),
+        0 => cluster.hold_watch(dice.kind()),
+        1 => cluster.release_watches(),
         2 => cluster.list(dice.kind()),
-        3 if dice.roll(2) == 0 => cluster.is_slow = dice.roll(2) == 0,
-        3 => cluster.is_blind = dice.roll(2) == 0,
+        3 if dice.roll(2) == 0 => cluster.responses_last = dice.roll(2) == 0,
+        3 => cluster.reads_fail = dice.roll(2) == 0,
         4 => {
-            cluster.tell(Input::LeadershipLost);
+            cluster.handle(Input::LeadershipLost);
             cluster.run();
-            cluster.tell(Input::LeadershipAcquired);
+            cluster.handle(Input::LeadershipAcquired);
         }
         5 if dice.roll(4) == 0 => cluster.restart(),
-        _ => cluster.mishaps.push_back(mishap),
+        _ => cluster.write_faults.push_back(fault),
     }
 }
 
-fn storm(seed: u64) -> Cluster {
+fn run_random_faults(seed: u64) -> Cluster {
     let mut dice = Dice(seed);
     let mut cluster = Cluster::new(Settings { seed, ..Settings::default() });
     cluster.put_node(node("n"));
@@ -122,13 +122,13 @@ fn storm(seed: u64) -> Cluster {
         match dice.roll(10) {
             0..=4 => change_pods(&mut cluster, &mut dice),
             5 => change_services(&mut cluster, &mut dice),
-            6 => meddle(&mut cluster, &mut dice),
+            6 => edit_published(&mut cluster, &mut dice),
             7 if dice.roll(4) == 0 && cluster.nodes.contains_key("n") => cluster.remove_node("n"),
             7 => cluster.put_node(node("n")),
-            _ => misbehave(&mut cluster, &mut dice),
+            _ => inject_fault(&mut cluster, &mut dice),
         }
         if dice.roll(3) > 0 {
-            cluster.pass(Duration::from_millis(dice.roll(700)));
+            cluster.advance(Duration::from_millis(dice.roll(700)));
         }
     }
     cluster
@@ -170,11 +170,11 @@ fn check(cluster: &Cluster, seed: u64) {
     }
 }
 
-fn storm_then_calm(seed: u64) {
-    let mut cluster = storm(seed);
-    cluster.mishaps.clear();
-    cluster.is_blind = false;
-    cluster.release();
+fn check_seed(seed: u64) {
+    let mut cluster = run_random_faults(seed);
+    cluster.write_faults.clear();
+    cluster.reads_fail = false;
+    cluster.release_watches();
     // Slices of Services that are gone are the garbage collector's.
     let uids: BTreeSet<Uid> = cluster.services.values().map(|one| one.uid.clone()).collect();
     let is_orphan = |slice: &&endpointd_model::EndpointSlice| {
@@ -185,27 +185,27 @@ fn storm_then_calm(seed: u64) {
     for orphan in orphans {
         cluster.remove_object(PublishedResource::Slices, &orphan);
     }
-    cluster.pass(Duration::from_secs(40));
+    cluster.advance(Duration::from_secs(40));
     check(&cluster, seed);
-    cluster.forget_log();
-    cluster.pass(Duration::from_secs(600));
+    cluster.clear_log();
+    cluster.advance(Duration::from_secs(600));
     assert_eq!(cluster.sent, [""; 0], "seed {seed}: no rest");
     assert_eq!(cluster.report().keys, [], "seed {seed}: something is left to do");
     assert_eq!(cluster.report().sizes.n_tombstones, 0, "seed {seed}: a tombstone is left");
     cluster.restart();
-    cluster.pass(Duration::from_secs(60));
+    cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.sent, [""; 0], "seed {seed}: a restart writes");
 }
 
 #[test]
-fn after_every_storm_what_is_published_is_right_and_stays_so() {
+fn random_faults_converge_to_the_correct_state() {
     for seed in 0..1000 {
-        storm_then_calm(seed);
+        check_seed(seed);
     }
 }
 
 /// 7653: a Service went while its Endpoints were being created, and they stayed for ever.
 #[test]
-fn what_once_failed_never_fails_again() {
-    storm_then_calm(7653);
+fn kept_seeds_converge() {
+    check_seed(7653);
 }

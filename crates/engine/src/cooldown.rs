@@ -13,24 +13,24 @@ use crate::MonotonicTime;
 use crate::queue::Priority;
 
 /// No change waits longer for being collected.
-const REST_MAX: Duration = Duration::from_millis(250);
+const COOLDOWN_MAX: Duration = Duration::from_millis(250);
 /// About forty times what planning takes for each pod, so that the plans of a large Service that
 /// changes all the time take a small part of one processor.
-const REST_A_POD: Duration = Duration::from_micros(20);
+const COOLDOWN_PER_POD: Duration = Duration::from_micros(20);
 /// Plans for so few pods take no time worth saving.
-const FEW_PODS: usize = 100;
+const SMALL_SERVICE_PODS: usize = 100;
 
 /// Until when a key rests: from what takes traffic away, and from everything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rest {
+pub struct Cooldown {
     removals: MonotonicTime,
     others: MonotonicTime,
 }
 
-impl Rest {
+impl Cooldown {
     pub fn after_plan(planned: MonotonicTime, n_pods: usize) -> Self {
-        let n_pods = u32::try_from(n_pods.saturating_sub(FEW_PODS)).unwrap_or(u32::MAX);
-        Self::new(planned, REST_A_POD.saturating_mul(n_pods))
+        let n_pods = u32::try_from(n_pods.saturating_sub(SMALL_SERVICE_PODS)).unwrap_or(u32::MAX);
+        Self::new(planned, COOLDOWN_PER_POD.saturating_mul(n_pods))
     }
 
     pub fn after_writes(planned: MonotonicTime, landed: MonotonicTime) -> Self {
@@ -39,8 +39,8 @@ impl Rest {
 
     fn new(from: MonotonicTime, least: Duration) -> Self {
         Self {
-            removals: from + least.min(REST_MAX),
-            others: from + least.saturating_mul(4).min(REST_MAX),
+            removals: from + least.min(COOLDOWN_MAX),
+            others: from + least.saturating_mul(4).min(COOLDOWN_MAX),
         }
     }
 
@@ -67,33 +67,34 @@ mod tests {
     }
 
     #[test]
-    fn who_was_never_written_does_not_rest() {
-        assert_eq!(Rest::default().until(Priority::Live), MonotonicTime::START);
+    fn key_without_a_sync_has_no_cooldown() {
+        assert_eq!(Cooldown::default().until(Priority::Live), MonotonicTime::START);
     }
 
     #[test]
-    fn removals_rest_least_and_nobody_for_long() {
-        let rest = Rest::after_writes(at(1000), at(1010));
-        assert_eq!(rest.until(Priority::Removal), at(1020));
-        assert_eq!(rest.until(Priority::Live), at(1050));
-        let slow = Rest::after_writes(at(1000), at(9000));
+    fn cooldown_is_shortest_for_removals_and_capped() {
+        let cooldown = Cooldown::after_writes(at(1000), at(1010));
+        assert_eq!(cooldown.until(Priority::Removal), at(1020));
+        assert_eq!(cooldown.until(Priority::Live), at(1050));
+        let slow = Cooldown::after_writes(at(1000), at(9000));
         assert_eq!(slow.until(Priority::Removal), at(9250));
         assert_eq!(slow.until(Priority::Live), at(9250));
     }
 
     #[test]
-    fn the_larger_rest_longer_and_the_small_not_at_all() {
-        assert_eq!(Rest::after_plan(at(1000), 100).until(Priority::Live), at(1000));
-        let large = Rest::after_plan(at(1000), 1100);
+    fn cooldown_after_a_plan_grows_with_the_number_of_pods() {
+        assert_eq!(Cooldown::after_plan(at(1000), 100).until(Priority::Live), at(1000));
+        let large = Cooldown::after_plan(at(1000), 1100);
         assert_eq!(large.until(Priority::Removal), at(1020));
         assert_eq!(large.until(Priority::Live), at(1080));
-        let huge = Rest::after_plan(at(1000), usize::MAX);
+        let huge = Cooldown::after_plan(at(1000), usize::MAX);
         assert_eq!(huge.until(Priority::Removal), at(1250));
     }
 
     #[test]
-    fn the_longer_of_two_rests_counts() {
-        let (plan, writes) = (Rest::after_plan(at(0), 1100), Rest::after_writes(at(0), at(15)));
+    fn the_longer_of_two_cooldowns_counts() {
+        let (plan, writes) =
+            (Cooldown::after_plan(at(0), 1100), Cooldown::after_writes(at(0), at(15)));
         let both = plan.and(writes);
         assert_eq!(both.until(Priority::Removal), at(30));
         assert_eq!(both.until(Priority::Live), at(80));
