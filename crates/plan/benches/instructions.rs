@@ -1,5 +1,5 @@
-//! How many instructions a plan takes: the same number on every run, however busy the machine.
-//! `cargo xtask instructions` gets the runner it needs.
+//! The number of instructions of a plan, which is the same in every run. Use
+//! `cargo xtask instructions`, which installs the runner.
 
 mod cases;
 
@@ -10,15 +10,15 @@ use endpointd_plan::Plan;
 use gungraun::{library_benchmark, library_benchmark_group, main};
 
 #[library_benchmark]
-#[bench::settled_10(cases::settled_with_a_flip(10))]
-#[bench::settled_1000(cases::settled_with_a_flip(1000))]
-#[bench::settled_5000(cases::settled_with_a_flip(5000))]
+#[bench::published_10(cases::published_with_one_change(10))]
+#[bench::published_1000(cases::published_with_one_change(1000))]
+#[bench::published_5000(cases::published_with_one_change(5000))]
 #[bench::cold_10(cases::cold(10))]
 #[bench::cold_1000(cases::cold(1000))]
 #[bench::thousand_ports_100(cases::many_ports(1000, 100))]
 #[bench::thousand_ports_1000(cases::many_ports(1000, 1000))]
 fn plan(case: Case) -> (Plan, Case) {
-    // The case is handed back so that taking it down is not counted.
+    // The case is returned so that dropping it is not counted.
     (black_box(case.plan()), case)
 }
 

@@ -1,5 +1,5 @@
-//! How long a plan takes: `cargo bench -p endpointd-plan`. `cargo xtask instructions` counts the
-//! instructions of the same cases, which a busy machine cannot blur.
+//! The time of a plan: `cargo bench -p endpointd-plan`. `cargo xtask instructions` counts the
+//! instructions of the same cases, which do not depend on the load of the machine.
 
 mod cases;
 
@@ -7,10 +7,10 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
-fn settled_with_a_flip(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("settled, one pod flips");
+fn published_with_one_change(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("published, one pod becomes not ready");
     for n_pods in [10, 1000, 5000] {
-        let case = cases::settled_with_a_flip(n_pods);
+        let case = cases::published_with_one_change(n_pods);
         group.throughput(Throughput::Elements(n_pods as u64));
         group.bench_function(BenchmarkId::from_parameter(n_pods), |bencher| {
             bencher.iter(|| black_box(case.plan()));
@@ -40,5 +40,5 @@ fn many_ports(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, settled_with_a_flip, cold, many_ports);
+criterion_group!(benches, published_with_one_change, cold, many_ports);
 criterion_main!(benches);

@@ -1,22 +1,22 @@
-//! Which changes of a pod can change what is published. Upstream: `podEndpointsChanged`.
+//! Which changes of a pod can change published objects. Upstream: `podEndpointsChanged`.
 
 use endpointd_model::Pod;
 use endpointd_mutants::{Mutant, is_on};
 
-/// How two versions of one pod differ, for the Services that may publish it.
+/// How two versions of one pod differ, and which Services must be synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodDifference {
-    /// Nothing that anyone publishes.
+    /// No published field differs; no Service is synced.
     None,
-    /// Who publishes it may differ: Services that match one version but not the other.
+    /// The labels differ: sync the Services that match one version and not the other.
     Membership,
-    /// What is published differs: all Services that match either version.
+    /// Published fields differ: sync all Services that match either version.
     Content,
 }
 
 pub fn pod_difference(old: &Pod, new: &Pod) -> PodDifference {
     let Pod {
-        namespace: _, // A pod never moves.
+        namespace: _, // Namespace and name identify the pod.
         name: _,
         uid,
         resource_version: _,
@@ -26,7 +26,7 @@ pub fn pod_difference(old: &Pod, new: &Pod) -> PodDifference {
         subdomain,
         ips,
         phase,
-        readiness: _, // By its value; the time alone changes nothing.
+        readiness: _, // Compared by `is_ready`: a later transition time changes nothing.
         is_terminating,
         named_ports,
     } = old;
@@ -38,8 +38,8 @@ pub fn pod_difference(old: &Pod, new: &Pod) -> PodDifference {
     if !same_content {
         return PodDifference::Content;
     }
-    // Upstream counts hostname and subdomain with the labels, and so misses a change of either
-    // on a pod whose Services stay the same; they are part of what is published.
+    // Upstream treats hostname and subdomain like labels, and so misses a change of either on a
+    // pod whose Services stay the same. Both are published (B11).
     if (hostname, subdomain) != (&new.hostname, &new.subdomain) {
         return PodDifference::Content;
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_alone_change_membership() {
+    fn changed_labels_change_membership() {
         let old = Pod::default();
         let labels = [("app", "web")].into_iter().collect();
         let new = Pod { labels, resource_version: 2.into(), ..Pod::default() };
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn readiness_and_phase_change_content_but_a_later_transition_time_does_not() {
+    fn changed_readiness_or_phase_changes_content_and_a_later_transition_time_does_not() {
         let ready = |since: i64| {
             let since = endpointd_model::Timestamp::from_second(since).ok();
             Pod { readiness: Some(Readiness { is_ready: true, since }), ..Pod::default() }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_hostname_is_published() {
+    fn a_changed_hostname_changes_content() {
         let new = Pod { hostname: Some("a".into()), ..Pod::default() };
         assert_eq!(pod_difference(&Pod::default(), &new), PodDifference::Content);
     }

@@ -1,4 +1,4 @@
-//! The endpoints controller's decision. Upstream: `Controller.syncService`.
+//! Plans the endpoints controller (docs/spec.md, section 3). Upstream: `Controller.syncService`.
 
 mod truncation;
 
@@ -12,24 +12,24 @@ use endpointd_model::{
 };
 
 use self::truncation::{Capacity, truncate};
-use crate::pods::{self, bad_address_notice};
+use crate::pods::{self, invalid_address_event};
 use crate::port_set::{PortResolver, PortSet};
-use crate::subsets::{SamePort, repack, same_subsets, sort_addresses};
+use crate::subsets::{PortIdentity, repack, same_subsets, sort_addresses};
 use crate::{EndpointsSnapshot, ExcludedPod, ExclusionReason, Plan, trigger};
 
 /// Plans the Endpoints of one Service.
 pub fn endpoints(snapshot: &EndpointsSnapshot) -> Plan {
-    let Some(service) = snapshot.service else { return plan_gone(snapshot) };
+    let Some(service) = snapshot.service else { return plan_for_missing_service(snapshot) };
     match service.selection() {
         Selection::Pods(_) => plan_pods(service, snapshot),
         Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
     }
 }
 
-/// Without a Service there are no Endpoints. What we do not see we do not delete: a delete must
-/// name what it was decided on.
-fn plan_gone(snapshot: &EndpointsSnapshot) -> Plan {
-    // One that is on its way out already waits for its finalizers, not for us.
+/// Deletes the Endpoints of a Service that does not exist, if the snapshot has them: a delete must
+/// name the observed uid and resourceVersion (B8).
+fn plan_for_missing_service(snapshot: &EndpointsSnapshot) -> Plan {
+    // An object that is already being deleted waits only for its finalizers.
     let observed = snapshot.endpoints.filter(|endpoints| !endpoints.meta.is_deleting());
     let target =
         observed.map(|endpoints| DeleteTarget::of(PublishedResource::Endpoints, &endpoints.meta));
@@ -66,20 +66,21 @@ fn plan_pods(service: &Service, snapshot: &EndpointsSnapshot) -> Plan {
     plan
 }
 
-/// The pods as subsets in canonical form, and a reason for each that is not in them.
+/// The pods as subsets in canonical form. Records a reason for each pod that is not in them.
 fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
     let mut sorted: Vec<&Pod> = pods.to_vec();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
     let mut resolver = PortResolver::new(service);
     let mut published: Vec<(usize, &Pod, SharedStr)> = Vec::with_capacity(pods.len());
-    let mut bad_by_pod = BTreeMap::new();
+    let mut invalid_by_pod = BTreeMap::new();
     for pod in sorted {
-        match first_address(service, pod, &mut bad_by_pod) {
+        match first_address(service, pod, &mut invalid_by_pod) {
             Ok(ip) => published.push((resolver.resolve(pod), pod, ip)),
             Err(reason) => plan.excluded_pods.push(ExcludedPod { pod: pod.name.clone(), reason }),
         }
     }
-    plan.event_records.extend(bad_address_notice(&bad_by_pod, &mut plan.carried.told_bad));
+    plan.event_records
+        .extend(invalid_address_event(&invalid_by_pod, &mut plan.carried.reported_invalid_pods));
     let mut subsets: Vec<Subset> = resolver.into_port_sets().iter().map(subset_of).collect();
     if let [only] = &mut *subsets {
         only.addresses.reserve_exact(published.len());
@@ -96,14 +97,14 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
         }
     }
     subsets.iter_mut().for_each(sort_addresses);
-    repack(Cow::Owned(subsets), SamePort::ByValue).into_owned()
+    repack(Cow::Owned(subsets), PortIdentity::Value).into_owned()
 }
 
-/// One address a pod: the first good one of the Service's primary family.
+/// One address per pod: the first valid one of the Service's primary family (3.3).
 fn first_address(
     service: &Service,
     pod: &Pod,
-    bad_by_pod: &mut BTreeMap<SharedStr, BadAddress>,
+    invalid_by_pod: &mut BTreeMap<SharedStr, BadAddress>,
 ) -> Result<SharedStr, ExclusionReason> {
     if let Some(reason) = pods::ineligible(pod) {
         return Err(reason);
@@ -116,12 +117,12 @@ fn first_address(
     }
     let family = primary_family(service, pod);
     let addresses = pods::addresses(pod, family);
-    bad_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
+    invalid_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
     let first = addresses.first.ok_or_else(|| addresses.why_none(family))?;
     Ok(IpStr::new(first).into())
 }
 
-/// Without `ipFamilies`, a real cluster IP decides, and without that the pod's own address.
+/// The first of `ipFamilies`, else the family of the ClusterIP, else that of the pod's own address.
 /// Upstream: `podToEndpointAddressForService`.
 fn primary_family(service: &Service, pod: &Pod) -> Family {
     match (service.families.first(), service.cluster_ip) {
@@ -137,7 +138,7 @@ fn address(service: &Service, pod: &Pod, ip: SharedStr) -> EndpointAddress {
     EndpointAddress {
         ip,
         hostname: pods::hostname(pod, service).cloned(),
-        // Always there, empty for a pod without a node.
+        // Always set; empty for a pod without a node.
         node_name: Some(pod.node_name.clone().unwrap_or_default()),
         target_ref: Some(pods::object_ref(pod)),
     }
@@ -153,7 +154,7 @@ fn subset_of(ports: &PortSet) -> Subset {
     Subset { ports: ports.collect(), ..Subset::default() }
 }
 
-/// The pods whose addresses did not make it into the first thousand.
+/// The pods whose addresses truncation dropped.
 fn beyond_capacity(
     kept: &[Subset],
     pods: &[&Pod],
@@ -170,7 +171,7 @@ fn beyond_capacity(
         .collect()
 }
 
-/// The Service's labels, and ours.
+/// The Service's labels and the labels that the controller sets.
 fn labels(service: &Service) -> Labels {
     let headless = service.is_labelled_headless().then_some("");
     service
@@ -183,9 +184,9 @@ fn new_meta(service: &Service) -> Meta {
     Meta { namespace: service.namespace.clone(), name: service.name.clone(), ..Meta::default() }
 }
 
-/// Upstream compares with what it would have written before cutting it to capacity, and with the
-/// Service's labels before adding its own; here both sides are what is written, so that a write
-/// always leads to rest. The headless label alone is no reason to write.
+/// Whether the stored object equals what would be written (3.6). Upstream compares with the subsets
+/// before truncation and with the Service's labels before adding its own, and can therefore write in
+/// every sync; here both sides are what is written (B18). The headless label alone causes no write.
 fn is_up_to_date(
     observed: &Endpoints,
     subsets: &[Subset],
@@ -195,5 +196,5 @@ fn is_up_to_date(
     let annotation = observed.meta.annotations.get(names::OVER_CAPACITY).map(AsRef::as_ref);
     annotation == capacity.annotation()
         && observed.meta.labels.with(names::HEADLESS, None) == labels.with(names::HEADLESS, None)
-        && same_subsets(&repack(Cow::Borrowed(&observed.subsets), SamePort::ByOccurrence), subsets)
+        && same_subsets(&repack(Cow::Borrowed(&observed.subsets), PortIdentity::Position), subsets)
 }

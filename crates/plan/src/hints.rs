@@ -1,5 +1,5 @@
-//! Hints: which zone or node an endpoint is for. Decided per family after packing, over all its
-//! slices, so that a change moves as few hints as possible.
+//! Hints say which zones or nodes should use an endpoint. They are assigned per family after
+//! packing, over all slices of the family, so that a change moves as few hints as possible.
 
 mod topology;
 mod traffic;
@@ -11,14 +11,14 @@ use endpointd_model::{
     TopologyMode,
 };
 
-use crate::packing::Draft;
+use crate::packing::SliceAction;
 pub use topology::{Topology, is_overloaded};
 
-/// Endpoints by zone they are hinted for.
+/// Number of endpoints by the zone they are hinted for.
 type CountByZone = BTreeMap<SharedStr, usize>;
 
-/// What the topology annotation led to, per family; kept so that people are told of transitions
-/// only, and so that a change of nodes finds the Services it concerns.
+/// The last result of the topology annotation, per family. Events are recorded only when it changes
+/// (B14), and a node change finds the Services it affects by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarriedHints {
     pub(crate) allocated: BTreeMap<Family, CountByZone>,
@@ -26,19 +26,19 @@ pub struct CarriedHints {
 }
 
 impl CarriedHints {
-    /// Hints were asked for and could not be given; other nodes may change that.
+    /// The annotation is on and hints were refused. A node change can end the refusal.
     pub fn is_refused(&self) -> bool {
         !self.refused.is_empty()
     }
 
-    /// Forgets the families the Service does not have any more.
+    /// Drops the families that the Service no longer has.
     pub(crate) fn keep_only(&mut self, families: &[Family]) {
         self.allocated.retain(|family, _| families.contains(family));
         self.refused.retain(|family, _| families.contains(family));
     }
 }
 
-/// Whose hints are decided.
+/// The Service and family whose hints are assigned.
 pub struct Context<'a> {
     pub service: &'a Service,
     pub topology: &'a Topology,
@@ -48,23 +48,23 @@ pub struct Context<'a> {
 /// Sets, moves, or removes the hints of one family. The topology annotation wins over
 /// `trafficDistribution`.
 pub fn assign(
-    drafts: &mut [Draft],
+    actions: &mut [SliceAction],
     context: &Context,
     carried: &mut CarriedHints,
 ) -> Option<EventRecord> {
     let Context { service, topology, family } = context;
     match service.topology {
         TopologyMode::Auto => {
-            let assigned = topology::assign(drafts, topology);
+            let assigned = topology::assign(actions, topology);
             if assigned.is_err() {
-                remove(drafts);
+                remove(actions);
             }
             remember(carried, *family, assigned)
         }
         TopologyMode::Off => {
             match service.traffic_distribution {
-                Some(distribution) => traffic::assign(drafts, distribution),
-                None => remove(drafts),
+                Some(distribution) => traffic::assign(actions, distribution),
+                None => remove(actions),
             }
             turn_off(carried, *family)
         }
@@ -88,13 +88,13 @@ fn remember(
         }
         Err(reason) => {
             carried.allocated.remove(&family);
-            let is_news = carried.refused.insert(family, reason.clone()).as_ref() != Some(&reason);
-            is_news.then(|| record(EventReason::TopologyAwareHintsDisabled, &reason, family))
+            let is_new = carried.refused.insert(family, reason.clone()).as_ref() != Some(&reason);
+            is_new.then(|| record(EventReason::TopologyAwareHintsDisabled, &reason, family))
         }
     }
 }
 
-/// The annotation is off: said once, for the first family that event_records.
+/// The annotation is off. One event, for the first family, reports that it was on before.
 fn turn_off(carried: &mut CarriedHints, family: Family) -> Option<EventRecord> {
     let was_on = !carried.allocated.is_empty();
     *carried = CarriedHints::default();
@@ -109,31 +109,31 @@ fn record(reason: EventReason, text: &str, family: Family) -> EventRecord {
     EventRecord { reason, message, involved_kind: InvolvedKind::Service }
 }
 
-/// Removes all hints, those of endpoints that are not ready included.
-fn remove(drafts: &mut [Draft]) {
+/// Removes all hints, also those of endpoints that are not ready.
+fn remove(actions: &mut [SliceAction]) {
     rewrite(
-        drafts,
+        actions,
         |slice| slice.endpoints.iter().any(|endpoint| endpoint.hints.is_some()),
         |slice| slice.endpoints.iter_mut().for_each(|endpoint| endpoint.hints = None),
     );
 }
 
-/// Applies `set` to the slices that are written anyway, and to those of the others that are
-/// `wrong` as they are.
+/// Applies `set` to the slices that are written anyway, and rewrites those of the others for which
+/// `is_wrong` holds.
 fn rewrite(
-    drafts: &mut [Draft],
-    wrong: impl Fn(&EndpointSlice) -> bool,
+    actions: &mut [SliceAction],
+    is_wrong: impl Fn(&EndpointSlice) -> bool,
     set: impl Fn(&mut EndpointSlice),
 ) {
-    for draft in drafts {
-        match draft {
-            Draft::New(slice) | Draft::Changed(slice) => set(slice),
-            Draft::Unchanged(observed) if wrong(observed) => {
+    for action in actions {
+        match action {
+            SliceAction::Create(slice) | SliceAction::Update(slice) => set(slice),
+            SliceAction::Keep(observed) if is_wrong(observed) => {
                 let mut slice = observed.clone();
                 set(&mut slice);
-                *draft = Draft::Changed(slice);
+                *action = SliceAction::Update(slice);
             }
-            Draft::Unchanged(_) | Draft::Doomed(_) => {}
+            SliceAction::Keep(_) | SliceAction::Delete(_) => {}
         }
     }
 }

@@ -1,15 +1,16 @@
-//! What to write for one key, decided by pure functions: same snapshot, same plan, to the byte.
+//! Pure functions that compute the writes for one key: equal snapshots give byte-identical plans.
 //!
 //! Start with [`slices`], [`endpoints`], and [`mirror`]: each takes a snapshot of one key and
-//! gives a [`Plan`]. Nothing here does I/O, reads a clock, or can fail: what a plan must skip is
-//! said in the plan. The rules are those of upstream v1.36; `docs/parity.md` maps each of them to
-//! its function and its test.
+//! returns a [`Plan`]. Nothing here does I/O, reads a clock, or can fail; a pod that cannot be
+//! published is listed in the plan with its reason. `docs/spec.md` states the rules, which are those
+//! of Kubernetes v1.36, and `docs/parity.md` maps each of them to its function and its test.
 
 mod snapshot;
 
 mod plan;
 
 mod changes;
+mod cluster_state;
 mod endpoints;
 mod hints;
 mod mirror;
@@ -21,17 +22,16 @@ mod slices;
 mod subsets;
 mod text;
 mod trigger;
-mod world;
 mod writes;
 
 pub use changes::{PodDifference, pod_difference};
+pub use cluster_state::{ClusterState, IndexedCluster};
 pub use endpoints::endpoints;
 pub use hints::{CarriedHints, Topology, is_overloaded};
-pub use mirror::{is_mirrored, mirror};
+pub use mirror::mirror;
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
 pub use slices::slices;
 pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, Settings, SliceSnapshot,
 };
 pub use trigger::CarriedTrigger;
-pub use world::{ClusterState, IndexedCluster};

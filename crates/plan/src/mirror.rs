@@ -1,4 +1,5 @@
-//! The mirroring controller's decision. Upstream: `syncEndpoints` and its reconciler.
+//! Plans the mirroring controller (docs/spec.md, section 6). Upstream: `syncEndpoints` and its
+//! reconciler.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,54 +8,54 @@ use std::collections::BTreeMap;
 use endpointd_model::{
     AddressType, Annotations, Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice,
     Endpoints, EventReason, EventRecord, Family, InvolvedKind, IpStr, Labels, Meta, OwnerRef,
-    SharedStr, Subset, SubsetPort, is_forbidden_endpoint_ip, names, parse_ip,
+    Service, SharedStr, Subset, SubsetPort, is_forbidden_endpoint_ip, names, parse_ip,
 };
 
 use endpointd_mutants::{Mutant, is_on};
 
-use crate::packing::{Desired, Draft, Wanted, keep_wanted, recycle, take_over};
+use crate::packing::{
+    DesiredEndpoint, DesiredEndpoints, RetainedEndpoints, SliceAction, recycle, retain_desired,
+    reuse_name_of,
+};
 use crate::port_set::PortSet;
 use crate::slice_names::{SliceNames, generate_name};
-use crate::subsets::{SamePort, repack};
+use crate::subsets::{PortIdentity, repack};
 use crate::{Counts, MirrorSnapshot, Plan, Settings, writes};
 
 /// Plans the slices mirrored for one Endpoints object.
 pub fn mirror(snapshot: &MirrorSnapshot, settings: &Settings) -> Plan {
     let observed = observed(snapshot);
     match snapshot.endpoints {
-        Some(endpoints) if is_mirrored(snapshot) => {
+        Some(endpoints) if should_mirror(endpoints, snapshot.service) => {
             plan_mirrored(endpoints, snapshot, &observed, settings)
         }
         Some(_) | None => {
-            let doomed = observed.into_iter().map(Draft::Doomed).collect();
-            Plan { writes: writes::of_drafts(doomed, false, Clone::clone), ..Plan::default() }
+            let deletes = observed.into_iter().map(SliceAction::Delete).collect();
+            Plan { writes: writes::of_actions(deletes, false, Clone::clone), ..Plan::default() }
         }
     }
 }
 
-/// Only hand-written Endpoints are: no selector on the Service, no wish to be left alone, and not
-/// a leader election lock. An ExternalName Service without selector counts.
-pub fn is_mirrored(snapshot: &MirrorSnapshot) -> bool {
-    let wants = |endpoints: &Endpoints| {
-        !endpoints.meta.labels.has(names::SKIP_MIRROR, "true")
-            && !endpoints.meta.annotations.contains_key(names::LEADER)
-    };
-    snapshot.endpoints.is_some_and(wants)
-        && snapshot.service.is_some_and(|service| {
-            service.selector.is_empty() || is_on(Mutant::MirrorDespiteSelector)
-        })
+/// Whether the Endpoints object is mirrored (6.1). Objects with the leader annotation are leader
+/// election locks. An ExternalName Service without a selector qualifies.
+fn should_mirror(endpoints: &Endpoints, service: Option<&Service>) -> bool {
+    let is_manual =
+        |service: &Service| service.selector.is_empty() || is_on(Mutant::MirrorDespiteSelector);
+    !endpoints.meta.labels.has(names::SKIP_MIRROR, "true")
+        && !endpoints.meta.annotations.contains_key(names::LEADER)
+        && service.is_some_and(is_manual)
 }
 
-/// The mirrored slices of this key, sorted by name. One that is being deleted is as good as gone.
+/// The mirrored slices of this key, sorted by name. Slices that are being deleted are ignored (B19).
 fn observed<'a>(snapshot: &MirrorSnapshot<'a>) -> Vec<&'a EndpointSlice> {
-    let is_ours = |slice: &&&EndpointSlice| {
+    let is_managed = |slice: &&&EndpointSlice| {
         let meta = &slice.meta;
         meta.namespace == snapshot.key.namespace
             && meta.labels.has(names::SERVICE_NAME, &snapshot.key.name)
             && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR)
             && !meta.is_deleting()
     };
-    let mut observed: Vec<_> = snapshot.slices.iter().filter(is_ours).copied().collect();
+    let mut observed: Vec<_> = snapshot.slices.iter().filter(is_managed).copied().collect();
     observed.sort_by(|a, b| a.meta.name.cmp(&b.meta.name));
     observed
 }
@@ -77,102 +78,110 @@ fn plan_mirrored(
         let group = (slice.address_type.clone(), PortSet::new(slice.ports.clone()));
         observed_by_group.entry(group).or_default().push(slice);
     }
-    let mut drafts = Vec::new();
+    let mut actions = Vec::new();
     for ((address_type, ports), endpoints) in collected.endpoints_by_group {
         let group = (address_type, ports);
         let observed = observed_by_group.remove(&group).unwrap_or_default();
-        let desired = Desired::new(by_identity(endpoints, max));
-        drafts.extend(mirror_group(&template.blank(&group), observed, desired, &mut plan.counts));
+        let endpoints = by_identity(endpoints, max);
+        let new_slice = template.new_slice(&group);
+        actions.extend(mirror_group(&new_slice, observed, &endpoints, &mut plan.counts));
     }
-    drafts.extend(observed_by_group.into_values().flatten().map(Draft::Doomed));
-    let mut drafts = recycle(drafts, |_| true);
+    actions.extend(observed_by_group.into_values().flatten().map(SliceAction::Delete));
+    let mut actions = recycle(actions, |_| true);
     let meta = &endpoints.meta;
-    SliceNames::new(&meta.name, &meta.uid, &snapshot.slices).name_new(&mut drafts);
-    plan.writes = writes::of_drafts(drafts, meta.is_deleting(), Clone::clone);
+    SliceNames::new(&meta.name, &meta.uid, &snapshot.slices).name_new(&mut actions);
+    plan.writes = writes::of_actions(actions, meta.is_deleting(), Clone::clone);
     plan
 }
 
 /// Address type and port set.
 type Group = (AddressType, PortSet);
 
-/// At most one slice a group. One that is right as it is stays; otherwise the first by name is
-/// rewritten. The rest go. Upstream: `reconcileByPortMapping`.
+/// At most one slice per group (6.3). A slice that is already correct is kept; otherwise the first
+/// by name is updated. The others are deleted. Upstream: `reconcileByPortMapping`.
 fn mirror_group<'a>(
-    blank: &EndpointSlice,
+    new_slice: &EndpointSlice,
     observed: Vec<&'a EndpointSlice>,
-    desired: Desired<Endpoint>,
+    endpoints: &[Endpoint],
     counts: &mut Counts,
-) -> Vec<Draft<'a>> {
-    if desired.len() == 0 {
+) -> Vec<SliceAction<'a>> {
+    if endpoints.is_empty() {
         counts.n_removed += observed.iter().map(|slice| slice.endpoints.len()).sum::<usize>();
-        return observed.into_iter().map(Draft::Doomed).collect();
+        return observed.into_iter().map(SliceAction::Delete).collect();
     }
-    counts.n_desired += desired.len();
+    counts.n_desired += endpoints.len();
     counts.n_slices += 1;
     counts.n_slices_desired += 1;
-    let drawn = |slice: &'a EndpointSlice| draw(blank, slice, desired.clone());
-    let at = observed.iter().position(|slice| matches!(drawn(slice).0, Draft::Unchanged(_)));
-    let kept = observed.get(at.unwrap_or(0)).copied();
-    let (draft, group_counts) = match kept {
-        Some(slice) => drawn(slice),
-        None => fresh(blank, desired.clone()),
+    let mut updates: Vec<SliceUpdate> =
+        observed.iter().map(|slice| update_slice(new_slice, slice, endpoints)).collect();
+    let correct = updates.iter().position(|one| matches!(one.action, SliceAction::Keep(_)));
+    let chosen = correct.unwrap_or(0);
+    let update = if updates.is_empty() {
+        create_slice(new_slice, endpoints)
+    } else {
+        updates.swap_remove(chosen)
     };
-    counts.n_added += group_counts.n_added;
-    counts.n_updated += group_counts.n_updated;
-    counts.n_removed += group_counts.n_removed;
-    let others =
-        observed.into_iter().filter(|slice| kept.is_none_or(|kept| !std::ptr::eq(*slice, kept)));
-    std::iter::once(draft).chain(others.map(Draft::Doomed)).collect()
+    counts.n_added += update.n_added;
+    counts.n_updated += update.n_updated;
+    counts.n_removed += update.n_removed;
+    let others = observed.into_iter().enumerate().filter(|(at, _)| *at != chosen);
+    std::iter::once(update.action)
+        .chain(others.map(|(_, slice)| SliceAction::Delete(slice)))
+        .collect()
 }
 
-/// A new slice with all that is desired.
-fn fresh<'a>(blank: &EndpointSlice, mut desired: Desired<Endpoint>) -> (Draft<'a>, Counts) {
-    let counts = Counts { n_added: desired.len(), ..Counts::default() };
-    let mut slice = blank.clone();
-    desired.fill(&mut slice.endpoints, usize::MAX);
-    (Draft::New(slice), counts)
+/// The action for the one slice of a group, and how many endpoints it changes.
+struct SliceUpdate<'a> {
+    action: SliceAction<'a>,
+    n_added: usize,
+    n_updated: usize,
+    n_removed: usize,
 }
 
-/// The observed slice, as it is if it is right, or else rewritten.
-fn draw<'a>(
-    blank: &EndpointSlice,
+fn create_slice<'a>(new_slice: &EndpointSlice, endpoints: &[Endpoint]) -> SliceUpdate<'a> {
+    let slice = EndpointSlice { endpoints: endpoints.to_vec(), ..new_slice.clone() };
+    let action = SliceAction::Create(slice);
+    SliceUpdate { action, n_added: endpoints.len(), n_updated: 0, n_removed: 0 }
+}
+
+/// Keeps the observed slice if it is correct, and updates it otherwise.
+fn update_slice<'a>(
+    new_slice: &EndpointSlice,
     observed: &'a EndpointSlice,
-    mut desired: Desired<Endpoint>,
-) -> (Draft<'a>, Counts) {
-    let kept = keep_wanted(observed, &mut desired);
-    let counts = Counts {
-        n_added: desired.n_unplaced(),
-        n_updated: kept.n_updated,
-        n_removed: kept.n_removed,
-        ..Counts::default()
+    endpoints: &[Endpoint],
+) -> SliceUpdate<'a> {
+    let mut desired = DesiredEndpoints::new(endpoints.iter().collect());
+    let retained = retain_desired(observed, &mut desired);
+    let n_added = desired.n_unplaced();
+    let RetainedEndpoints { n_updated, n_removed, .. } = retained;
+    let action = if !retained.is_changed() && n_added == 0 && is_same_meta(observed, new_slice) {
+        SliceAction::Keep(observed)
+    } else {
+        let mut slice = reuse_name_of(observed, new_slice.clone());
+        // Upstream updates an existing slice without generateName; only a recycled one has it.
+        slice.meta.generate_name = None;
+        slice.endpoints = retained.endpoints(&desired);
+        desired.fill(&mut slice.endpoints, usize::MAX);
+        SliceAction::Update(slice)
     };
-    let is_same = !kept.is_changed() && counts.n_added == 0 && is_same_meta(observed, blank);
-    if is_same {
-        return (Draft::Unchanged(observed), counts);
-    }
-    let mut slice = take_over(observed, blank.clone());
-    // Upstream sends an update of a kept slice without it; only a recycled one has it.
-    slice.meta.generate_name = None;
-    slice.endpoints = kept.endpoints(&desired);
-    desired.fill(&mut slice.endpoints, usize::MAX);
-    (Draft::Changed(slice), counts)
+    SliceUpdate { action, n_added, n_updated, n_removed }
 }
 
-/// Labels and annotations must be equal. Of owners only one counts against a slice: Endpoints of
-/// the same name with another uid. Upstream: `needRebuildExistingSlices`.
-fn is_same_meta(observed: &EndpointSlice, blank: &EndpointSlice) -> bool {
+/// Labels and annotations must be equal, and no owner may be an Endpoints object of the same name
+/// with another uid. A missing or unrelated owner is accepted. Upstream: `needRebuildExistingSlices`.
+fn is_same_meta(observed: &EndpointSlice, new_slice: &EndpointSlice) -> bool {
     let is_outdated =
         |owner: &OwnerRef| {
-            blank.meta.owners.iter().any(|ours| {
+            new_slice.meta.owners.iter().any(|ours| {
                 owner.kind == ours.kind && owner.name == ours.name && owner.uid != ours.uid
             })
         };
-    observed.meta.labels == blank.meta.labels
-        && observed.meta.annotations == blank.meta.annotations
+    observed.meta.labels == new_slice.meta.labels
+        && observed.meta.annotations == new_slice.meta.annotations
         && !observed.meta.owners.iter().any(is_outdated)
 }
 
-/// The desired endpoints by group, and what could not be mirrored.
+/// The desired endpoints by group, and how many addresses are not mirrored.
 struct Collected {
     endpoints_by_group: BTreeMap<Group, Vec<Endpoint>>,
     n_invalid: usize,
@@ -185,13 +194,13 @@ impl Collected {
         let mut collected =
             Self { endpoints_by_group: BTreeMap::new(), n_invalid: 0, n_skipped: 0 };
         let observed = Cow::Borrowed(endpoints.subsets.as_slice());
-        for subset in repack(observed, SamePort::ByOccurrence).into_owned() {
+        for subset in repack(observed, PortIdentity::Position).into_owned() {
             collected.add(subset, max);
         }
         collected
     }
 
-    /// Ready addresses first, by IP text, until the limit is reached.
+    /// Takes ready, then not-ready addresses, each in IP text order, until the limit is reached.
     fn add(&mut self, subset: Subset, max: usize) {
         let ports = PortSet::new(subset.ports.into_iter().map(slice_port).collect());
         let ready = subset.addresses.into_iter().map(|address| (address, true));
@@ -218,7 +227,7 @@ impl Collected {
 
     fn event_records(&self, max: usize) -> Vec<EventRecord> {
         let mut event_records = Vec::new();
-        let mut say = |reason, message| {
+        let mut record = |reason, message| {
             event_records.push(EventRecord {
                 reason,
                 message,
@@ -227,7 +236,7 @@ impl Collected {
         };
         let (n_invalid, n_skipped) = (self.n_invalid, self.n_skipped);
         if n_invalid > 0 {
-            say(
+            record(
                 EventReason::InvalidIPAddress,
                 format!(
                     "Skipped {n_invalid} invalid IP addresses when mirroring to EndpointSlices"
@@ -235,7 +244,7 @@ impl Collected {
             );
         }
         if n_skipped > n_invalid {
-            say(
+            record(
                 EventReason::TooManyAddressesToMirror,
                 format!(
                     "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints \
@@ -252,7 +261,7 @@ fn slice_port(port: SubsetPort) -> EndpointPort {
     EndpointPort { name: Some(name), port: Some(port), protocol: Some(protocol), app_protocol }
 }
 
-/// Upstream: `addressToEndpoint`. Addresses the API server would refuse are invalid here too.
+/// Upstream: `addressToEndpoint`. Addresses that the API server would reject count as invalid (B9).
 fn endpoint(address: EndpointAddress, is_ready: bool) -> Option<(AddressType, Endpoint)> {
     let EndpointAddress { ip, hostname, node_name, target_ref } = address;
     let ip = parse_ip(&ip).filter(|ip| is_forbidden_endpoint_ip(*ip).is_none())?;
@@ -267,32 +276,34 @@ fn endpoint(address: EndpointAddress, is_ready: bool) -> Option<(AddressType, En
     Some((Family::of(ip).into(), endpoint))
 }
 
-/// Of two endpoints with the same identity the later one counts, as in upstream's map; of more
-/// than fit into a slice, the first.
+/// Of two endpoints with the same identity the later one wins, as in upstream's map. If there are
+/// more than `max`, the first stay.
 fn by_identity(mut endpoints: Vec<Endpoint>, max: usize) -> Vec<Endpoint> {
     endpoints.reverse();
-    endpoints.sort_by(|a, b| a.compare(b));
-    endpoints.dedup_by(|later, first| later.compare(first) == Ordering::Equal);
+    endpoints.sort_by(|a, b| identity(a).cmp(&identity(b)));
+    endpoints.dedup_by(|later, first| identity(later) == identity(first));
     endpoints.truncate(max);
     endpoints
 }
 
-/// A mirrored endpoint has one address.
-impl Wanted for Endpoint {
+fn identity(endpoint: &Endpoint) -> (&[SharedStr], &str, &str, &str) {
+    let target = endpoint.target_ref.as_ref();
+    (
+        &endpoint.addresses,
+        endpoint.hostname.as_deref().unwrap_or(""),
+        target.map_or("", |target| &target.namespace),
+        target.map_or("", |target| &target.name),
+    )
+}
+
+/// A mirrored endpoint has one address, so its addresses need no sorting.
+impl DesiredEndpoint for &Endpoint {
     fn compare(&self, observed: &Endpoint) -> Ordering {
-        fn identity(endpoint: &Endpoint) -> (&[SharedStr], &str, &str, &str) {
-            let target = endpoint.target_ref.as_ref();
-            (
-                &endpoint.addresses,
-                endpoint.hostname.as_deref().unwrap_or(""),
-                target.map_or("", |target| &target.namespace),
-                target.map_or("", |target| &target.name),
-            )
-        }
         identity(self).cmp(&identity(observed))
     }
 
     fn is_current(&self, observed: &Endpoint) -> bool {
+        // Addresses and hostname are part of the identity, which is equal here.
         let Endpoint {
             addresses: _,
             hostname: _,
@@ -312,11 +323,11 @@ impl Wanted for Endpoint {
     }
 
     fn to_endpoint(&self) -> Endpoint {
-        self.clone()
+        (*self).clone()
     }
 }
 
-/// What every slice mirrored from one Endpoints object has in common.
+/// The metadata of every slice mirrored from one Endpoints object.
 struct Template {
     meta: Meta,
 }
@@ -350,7 +361,8 @@ impl Template {
         }
     }
 
-    fn blank(&self, (address_type, ports): &Group) -> EndpointSlice {
+    /// A new slice without endpoints.
+    fn new_slice(&self, (address_type, ports): &Group) -> EndpointSlice {
         EndpointSlice {
             meta: self.meta.clone(),
             address_type: address_type.clone(),

@@ -1,35 +1,35 @@
-//! Packing: which endpoint goes into which slice of its group, with as few writes as possible.
-//! Both slice controllers use it. Upstream: `reconcileByPortMapping`.
+//! Assigns the endpoints of one group to slices with as few writes as possible (docs/spec.md, 4.7
+//! and 4.11). Both slice controllers use it. Upstream: `reconcileByPortMapping`, `finalize`.
 
 use std::cmp::{Ordering, Reverse};
 
 use endpointd_model::{Endpoint, EndpointSlice, Labels};
 use endpointd_mutants::{Mutant, is_on};
 
-/// A slice on its way through a plan.
+/// What the plan does with one slice.
 #[derive(Clone, Debug)]
-pub enum Draft<'a> {
-    New(EndpointSlice),
-    Changed(EndpointSlice),
-    Unchanged(&'a EndpointSlice),
-    Doomed(&'a EndpointSlice),
+pub enum SliceAction<'a> {
+    Create(EndpointSlice),
+    Update(EndpointSlice),
+    Keep(&'a EndpointSlice),
+    Delete(&'a EndpointSlice),
 }
 
-impl Draft<'_> {
-    /// The slice as it will be; a doomed one will not be.
+impl SliceAction<'_> {
+    /// The slice after the action; none if it is deleted.
     pub fn slice(&self) -> Option<&EndpointSlice> {
         match self {
-            Self::New(slice) | Self::Changed(slice) => Some(slice),
-            Self::Unchanged(observed) => Some(observed),
-            Self::Doomed(_) => None,
+            Self::Create(slice) | Self::Update(slice) => Some(slice),
+            Self::Keep(observed) => Some(observed),
+            Self::Delete(_) => None,
         }
     }
 
-    /// The slice to write, if it is to be written.
+    /// The content to write, if the action is a create or an update.
     pub fn written(&mut self) -> Option<&mut EndpointSlice> {
         match self {
-            Self::New(slice) | Self::Changed(slice) => Some(slice),
-            Self::Unchanged(_) | Self::Doomed(_) => None,
+            Self::Create(slice) | Self::Update(slice) => Some(slice),
+            Self::Keep(_) | Self::Delete(_) => None,
         }
     }
 
@@ -38,45 +38,47 @@ impl Draft<'_> {
     }
 }
 
-/// An endpoint that should be published, however it is held until it is written.
-pub trait Wanted {
-    /// How this one's identity compares with that of an observed endpoint: all but conditions,
-    /// topology, and the target's uid, which can change in place. Upstream: `hashEndpoint`.
+/// An endpoint to publish, in whatever form its controller holds it before it is written.
+pub trait DesiredEndpoint {
+    /// Compares the identity of this endpoint with that of an observed one. Conditions, topology,
+    /// and the target's uid are not part of the identity: they can change in place. Upstream:
+    /// `hashEndpoint`.
     fn compare(&self, observed: &Endpoint) -> Ordering;
 
-    /// Whether an observed endpoint of the same identity is up to date, hints excepted: those are
-    /// decided afterwards, for all slices together. Upstream: `EndpointsEqualBeyondHash`.
+    /// Whether an observed endpoint of the same identity is up to date. Hints are ignored: they
+    /// are assigned later, for all slices together. Upstream: `EndpointsEqualBeyondHash`.
     fn is_current(&self, observed: &Endpoint) -> bool;
 
     fn to_endpoint(&self) -> Endpoint;
 }
 
-/// The endpoints a group should hold, sorted by identity, each placed at most once.
+/// The endpoints of one group, sorted by identity. Each is placed in at most one slice.
 #[derive(Clone)]
-pub struct Desired<W> {
-    wanted: Vec<W>,
+pub struct DesiredEndpoints<E> {
+    endpoints: Vec<E>,
     is_placed: Vec<bool>,
     n_unplaced: usize,
-    /// The last place found: neighbours in a slice are often neighbours here.
+    /// Index of the endpoint found last: neighbours in a slice are often neighbours here.
     last: usize,
 }
 
-impl<W: Wanted> Desired<W> {
-    /// `wanted` must be sorted by identity and without repetition.
-    pub fn new(wanted: Vec<W>) -> Self {
-        Self { is_placed: vec![false; wanted.len()], n_unplaced: wanted.len(), last: 0, wanted }
+impl<E: DesiredEndpoint> DesiredEndpoints<E> {
+    /// `endpoints` must be sorted by identity and without duplicates.
+    pub fn new(endpoints: Vec<E>) -> Self {
+        let n_unplaced = endpoints.len();
+        Self { is_placed: vec![false; n_unplaced], n_unplaced, last: 0, endpoints }
     }
 
     pub fn len(&self) -> usize {
-        self.wanted.len()
+        self.endpoints.len()
     }
 
     pub fn n_unplaced(&self) -> usize {
         self.n_unplaced
     }
 
-    /// Places the desired version of an observed endpoint where it was, if it is still wanted
-    /// and was not found in an earlier slice.
+    /// Leaves an observed endpoint in its slice. Returns the index of its desired version, or
+    /// nothing if it is not desired or an earlier slice already holds it.
     fn place(&mut self, observed: &Endpoint) -> Option<usize> {
         let at = self.find(observed)?;
         self.last = at;
@@ -90,208 +92,223 @@ impl<W: Wanted> Desired<W> {
 
     fn find(&self, observed: &Endpoint) -> Option<usize> {
         let next = self.last + 1;
-        if self.wanted.get(next).is_some_and(|one| one.compare(observed) == Ordering::Equal) {
+        if self.endpoints.get(next).is_some_and(|one| one.compare(observed) == Ordering::Equal) {
             return Some(next);
         }
-        self.wanted.binary_search_by(|one| one.compare(observed)).ok()
+        self.endpoints.binary_search_by(|one| one.compare(observed)).ok()
     }
 
-    /// Adds unplaced endpoints until the slice is full.
+    /// Moves unplaced endpoints into the slice until it holds `max`.
     pub fn fill(&mut self, slice: &mut Vec<Endpoint>, max: usize) {
         if self.n_unplaced == 0 {
             return;
         }
-        for (wanted, is_placed) in self.wanted.iter().zip(&mut self.is_placed) {
+        for (endpoint, is_placed) in self.endpoints.iter().zip(&mut self.is_placed) {
             if slice.len() >= max || self.n_unplaced == 0 {
                 return;
             }
             if !*is_placed {
                 *is_placed = true;
                 self.n_unplaced -= 1;
-                slice.push(wanted.to_endpoint());
+                slice.push(endpoint.to_endpoint());
             }
         }
     }
 }
 
-/// What remains of one observed slice.
-pub struct Kept {
-    /// The wanted endpoints, in observed order, as indexes into the desired ones.
-    places: Vec<usize>,
+/// The endpoints of one observed slice that are still desired.
+pub struct RetainedEndpoints {
+    /// In observed order, as indexes into the desired endpoints.
+    indexes: Vec<usize>,
     pub n_updated: usize,
     pub n_removed: usize,
 }
 
-impl Kept {
+impl RetainedEndpoints {
     pub fn is_changed(&self) -> bool {
         self.n_updated + self.n_removed > 0
     }
 
-    /// The wanted endpoints in their desired version.
-    pub fn endpoints(&self, desired: &Desired<impl Wanted>) -> Vec<Endpoint> {
-        self.places.iter().map(|at| desired.wanted[*at].to_endpoint()).collect()
+    /// The retained endpoints in their desired version.
+    pub fn endpoints(&self, desired: &DesiredEndpoints<impl DesiredEndpoint>) -> Vec<Endpoint> {
+        self.indexes.iter().map(|at| desired.endpoints[*at].to_endpoint()).collect()
     }
 }
 
-/// Keeps the wanted endpoints of one observed slice and drops the rest.
-pub fn keep_wanted(observed: &EndpointSlice, desired: &mut Desired<impl Wanted>) -> Kept {
-    let mut places = Vec::with_capacity(observed.endpoints.len());
+/// Retains the endpoints of one observed slice that are still desired.
+pub fn retain_desired(
+    observed: &EndpointSlice,
+    desired: &mut DesiredEndpoints<impl DesiredEndpoint>,
+) -> RetainedEndpoints {
+    let mut indexes = Vec::with_capacity(observed.endpoints.len());
     let mut n_updated = 0;
     for endpoint in &observed.endpoints {
         if let Some(at) = desired.place(endpoint) {
-            n_updated += usize::from(!desired.wanted[at].is_current(endpoint));
-            places.push(at);
+            n_updated += usize::from(!desired.endpoints[at].is_current(endpoint));
+            indexes.push(at);
         }
     }
-    let n_gone = observed.endpoints.len() - places.len();
+    let n_gone = observed.endpoints.len() - indexes.len();
     let n_removed = if is_on(Mutant::KeepUnwanted) { 0 } else { n_gone };
-    Kept { places, n_updated, n_removed }
+    RetainedEndpoints { indexes, n_updated, n_removed }
 }
 
-/// One group packed.
+/// The actions for the slices of one group, and how many endpoints they add, update, and remove.
 pub struct Packing<'a> {
-    pub drafts: Vec<Draft<'a>>,
+    pub actions: Vec<SliceAction<'a>>,
     pub n_added: usize,
     pub n_updated: usize,
     pub n_removed: usize,
 }
 
-/// Packs one group. `observed` are its slices, sorted by name; `relabel` gives a slice its labels
-/// when they are out of date; `blank` makes a new slice of the group.
+/// Packs one group. `observed` are its slices, sorted by name; `label_update` says which labels a
+/// slice should have; `new_slice` makes an empty slice of the group.
 pub fn pack<'a>(
     observed: &[&'a EndpointSlice],
-    desired: &mut Desired<impl Wanted>,
-    relabel: impl Fn(&EndpointSlice) -> Relabel,
-    blank: impl Fn() -> EndpointSlice,
+    desired: &mut DesiredEndpoints<impl DesiredEndpoint>,
+    label_update: impl Fn(&EndpointSlice) -> LabelUpdate,
+    new_slice: impl Fn() -> EndpointSlice,
     max: usize,
 ) -> Packing<'a> {
-    let mut packing = Packing { drafts: Vec::new(), n_added: 0, n_updated: 0, n_removed: 0 };
+    let mut packing = Packing { actions: Vec::new(), n_added: 0, n_updated: 0, n_removed: 0 };
     for slice in observed {
-        let kept = keep_wanted(slice, desired);
-        packing.n_updated += kept.n_updated;
-        packing.n_removed += kept.n_removed;
-        packing.drafts.push(redraft(slice, &kept, desired, relabel(slice)));
+        let retained = retain_desired(slice, desired);
+        packing.n_updated += retained.n_updated;
+        packing.n_removed += retained.n_removed;
+        packing.actions.push(rebuild_slice(slice, &retained, desired, label_update(slice)));
     }
     packing.n_added = desired.n_unplaced();
-    top_up_changed(&mut packing.drafts, desired, max);
-    place_rest(&mut packing.drafts, desired, blank, max);
+    fill_updated_slices(&mut packing.actions, desired, max);
+    place_remaining(&mut packing.actions, desired, new_slice, max);
     packing
 }
 
-/// Whether a slice's labels are out of date, and what they should be.
-pub struct Relabel {
-    pub is_due: bool,
+/// The labels a slice should have, and whether a difference requires a write.
+pub struct LabelUpdate {
+    pub is_needed: bool,
     pub labels: Labels,
 }
 
-fn redraft<'a>(
+fn rebuild_slice<'a>(
     observed: &'a EndpointSlice,
-    kept: &Kept,
-    desired: &Desired<impl Wanted>,
-    relabel: Relabel,
-) -> Draft<'a> {
-    if kept.is_changed() && kept.places.is_empty() {
-        return Draft::Doomed(observed);
+    retained: &RetainedEndpoints,
+    desired: &DesiredEndpoints<impl DesiredEndpoint>,
+    label_update: LabelUpdate,
+) -> SliceAction<'a> {
+    if retained.is_changed() && retained.indexes.is_empty() {
+        return SliceAction::Delete(observed);
     }
-    if !kept.is_changed() && !relabel.is_due {
-        return Draft::Unchanged(observed);
+    if !retained.is_changed() && !label_update.is_needed {
+        return SliceAction::Keep(observed);
     }
     let mut slice = EndpointSlice {
         meta: observed.meta.clone(),
         address_type: observed.address_type.clone(),
-        endpoints: if kept.is_changed() {
-            kept.endpoints(desired)
+        endpoints: if retained.is_changed() {
+            retained.endpoints(desired)
         } else {
             observed.endpoints.clone()
         },
         ports: observed.ports.clone(),
     };
-    slice.meta.labels = relabel.labels;
-    Draft::Changed(slice)
+    slice.meta.labels = label_update.labels;
+    SliceAction::Update(slice)
 }
 
-/// Fills the slices that are written anyway, fullest first; among equals, by name.
-fn top_up_changed(drafts: &mut [Draft], desired: &mut Desired<impl Wanted>, max: usize) {
-    let mut changed: Vec<&mut EndpointSlice> =
-        drafts.iter_mut().filter_map(Draft::written).collect();
-    changed.sort_by_key(|slice| Reverse(slice.endpoints.len()));
-    for slice in changed {
+/// Fills the slices that are updated anyway, fullest first; equally full ones by name.
+fn fill_updated_slices(
+    actions: &mut [SliceAction],
+    desired: &mut DesiredEndpoints<impl DesiredEndpoint>,
+    max: usize,
+) {
+    let mut updated: Vec<&mut EndpointSlice> =
+        actions.iter_mut().filter_map(SliceAction::written).collect();
+    updated.sort_by_key(|slice| Reverse(slice.endpoints.len()));
+    for slice in updated {
         desired.fill(&mut slice.endpoints, max);
     }
 }
 
-/// Puts the rest into the one unchanged slice it fills best, or else into new ones.
-fn place_rest(
-    drafts: &mut Vec<Draft>,
-    desired: &mut Desired<impl Wanted>,
-    blank: impl Fn() -> EndpointSlice,
+/// Puts all remaining endpoints into the unchanged slice that they fill best, or else into new
+/// slices.
+fn place_remaining(
+    actions: &mut Vec<SliceAction>,
+    desired: &mut DesiredEndpoints<impl DesiredEndpoint>,
+    new_slice: impl Fn() -> EndpointSlice,
     max: usize,
 ) {
     while desired.n_unplaced() > 0 {
-        let n_left = desired.n_unplaced();
-        if n_left < max
-            && let Some(draft) = fullest_with_room(drafts, n_left, max)
-            && let Draft::Unchanged(observed) = *draft
+        let n_remaining = desired.n_unplaced();
+        if n_remaining < max
+            && let Some(action) = fullest_slice_with_room(actions, n_remaining, max)
+            && let SliceAction::Keep(observed) = *action
         {
-            // The labels stay as they are: upstream corrects reserved ones only when it rebuilds.
+            // The labels stay as observed: upstream corrects reserved labels only in a slice that
+            // it rebuilds.
             let mut slice = observed.clone();
             desired.fill(&mut slice.endpoints, max);
-            *draft = Draft::Changed(slice);
+            *action = SliceAction::Update(slice);
         } else {
-            let mut slice = blank();
+            let mut slice = new_slice();
             desired.fill(&mut slice.endpoints, max);
-            drafts.push(Draft::New(slice));
+            actions.push(SliceAction::Create(slice));
         }
     }
 }
 
-/// The unchanged slice that would be fullest with `n` more; among equals, the first by name.
-/// Upstream: `getSliceToFill`.
-fn fullest_with_room<'d, 'a>(
-    drafts: &'d mut [Draft<'a>],
+/// The unchanged slice that would be fullest with `n` more endpoints; among equals, the first by
+/// name. Upstream: `getSliceToFill`.
+fn fullest_slice_with_room<'d, 'a>(
+    actions: &'d mut [SliceAction<'a>],
     n: usize,
     max: usize,
-) -> Option<&'d mut Draft<'a>> {
-    drafts
+) -> Option<&'d mut SliceAction<'a>> {
+    actions
         .iter_mut()
-        .filter(|draft| matches!(draft, Draft::Unchanged(_)) && draft.n_endpoints() + n <= max)
-        .min_by_key(|draft| max - n - draft.n_endpoints())
+        .filter(|action| matches!(action, SliceAction::Keep(_)) && action.n_endpoints() + n <= max)
+        .min_by_key(|action| max - n - action.n_endpoints())
 }
 
-/// Lets new slices take over the names of doomed ones of the same address type that `may_reuse`
-/// accepts, so that a create and a delete become one update. The last new slice goes first: where
-/// nothing may be created it is the one that is kept. Upstream: `finalize`.
-pub fn recycle(drafts: Vec<Draft>, may_reuse: impl Fn(&EndpointSlice) -> bool) -> Vec<Draft> {
-    let is_reusable = |draft: &Draft| matches!(draft, Draft::Doomed(slice) if may_reuse(slice));
-    let (doomed, others): (Vec<_>, Vec<_>) = drafts.into_iter().partition(is_reusable);
-    let mut doomed: Vec<Option<Draft>> = doomed.into_iter().map(Some).collect();
-    let mut recycled = Vec::with_capacity(others.len() + doomed.len());
-    for draft in others.into_iter().rev() {
-        let Draft::New(slice) = draft else {
-            recycled.push(draft);
+/// Turns a create and a delete of the same address type into one update that reuses the name, if
+/// `may_reuse` accepts the deleted slice. The last create is paired first: while the owner is
+/// being deleted, creates are dropped, and this create then survives as an update. Upstream:
+/// `finalize`.
+pub fn recycle(
+    actions: Vec<SliceAction>,
+    may_reuse: impl Fn(&EndpointSlice) -> bool,
+) -> Vec<SliceAction> {
+    let is_reusable =
+        |action: &SliceAction| matches!(action, SliceAction::Delete(slice) if may_reuse(slice));
+    let (deletes, others): (Vec<_>, Vec<_>) = actions.into_iter().partition(is_reusable);
+    let mut deletes: Vec<Option<SliceAction>> = deletes.into_iter().map(Some).collect();
+    let mut recycled = Vec::with_capacity(others.len() + deletes.len());
+    for action in others.into_iter().rev() {
+        let SliceAction::Create(slice) = action else {
+            recycled.push(action);
             continue;
         };
-        let old = doomed.iter_mut().find_map(|place| match place {
-            Some(Draft::Doomed(old)) if old.address_type == slice.address_type => {
+        let old = deletes.iter_mut().find_map(|delete| match delete {
+            Some(SliceAction::Delete(old)) if old.address_type == slice.address_type => {
                 let old = *old;
-                *place = None;
+                *delete = None;
                 Some(old)
             }
             _ => None,
         });
         recycled.push(match old {
-            Some(old) => Draft::Changed(take_over(old, slice)),
-            None => Draft::New(slice),
+            Some(old) => SliceAction::Update(reuse_name_of(old, slice)),
+            None => SliceAction::Create(slice),
         });
     }
     recycled.reverse();
-    recycled.extend(doomed.into_iter().flatten());
+    recycled.extend(deletes.into_iter().flatten());
     recycled
 }
 
-/// The new content under the old name: identity and finalizers are the old object's, so that the
-/// update is checked against it and no one's claim on it is dropped.
-pub fn take_over(observed: &EndpointSlice, mut slice: EndpointSlice) -> EndpointSlice {
+/// The new content under the observed name. Name, uid, resourceVersion, and finalizers are those
+/// of the observed object, so that the API server checks the update against it and the finalizers
+/// of other clients stay (B8).
+pub fn reuse_name_of(observed: &EndpointSlice, mut slice: EndpointSlice) -> EndpointSlice {
     let old = &observed.meta;
     slice.meta.name = old.name.clone();
     slice.meta.uid = old.uid.clone();

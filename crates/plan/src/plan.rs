@@ -1,4 +1,4 @@
-//! A decision as a value: print it, compare it, show it, throw it away.
+//! The result of planning one key, as a plain value.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,28 +7,29 @@ use endpointd_model::{BadAddress, EventRecord, Family, SharedStr, Write};
 
 use crate::{CarriedHints, CarriedTrigger};
 
-/// What to write for one key, and why.
+/// The writes for one key, and what else planning found out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Creates, then updates, then deletes; each stands on its own.
+    /// Creates, then updates, then deletes. Each can fail without invalidating the others.
     pub writes: Vec<Write>,
     pub event_records: Vec<EventRecord>,
-    /// Pods the selector matches that are not published, by name.
+    /// Pods that the selector matches and that are not published, sorted by name (B15).
     pub excluded_pods: Vec<ExcludedPod>,
-    /// Set when the plan is incomplete and the key must be planned again.
+    /// Set if the plan is incomplete. For tables and parity tests: upstream retries the key, the
+    /// engine reads the missing node instead (B10).
     pub retry: Option<Retry>,
     pub counts: Counts,
-    /// To be handed to the next plan of the same key and controller.
+    /// Input of the next plan of the same key and controller.
     pub carried: CarriedState,
 }
 
-/// What a controller remembers of a key between two plans.
+/// State that one plan passes to the next plan of the same key and controller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CarriedState {
     pub trigger: Option<CarriedTrigger>,
     pub hints: CarriedHints,
-    /// Pods whose bad addresses people have been told about.
-    pub told_bad: BTreeSet<SharedStr>,
+    /// Pods whose invalid addresses an event has already reported.
+    pub reported_invalid_pods: BTreeSet<SharedStr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,24 +45,24 @@ pub enum ExclusionReason {
     Succeeded,
     /// Neither `status.podIP` nor `status.podIPs` is set.
     NoAddress,
-    /// It has addresses, but none of this family.
+    /// The pod has addresses, but none of this family.
     NoAddressOfFamily(Family),
-    /// Its address would make the API server refuse the whole object.
+    /// The API server would reject the whole object because of this address (B9).
     InvalidAddress(BadAddress),
-    /// Terminating pods are in slices, but not in Endpoints.
+    /// Endpoints only: EndpointSlices publish terminating pods.
     Terminating,
     NotScheduled,
     NodeNotFound,
-    /// Endpoints only: none of the Service's ports is found on the pod.
+    /// Endpoints only: none of the Service's ports resolves on the pod.
     NoPort,
     /// Endpoints only: the Service has no ports and is not headless.
     ServiceWithoutPorts,
-    /// Endpoints only: beyond the first thousand addresses.
+    /// Endpoints only: the object is truncated to 1000 addresses (3.7).
     OverCapacity,
 }
 
 impl ExclusionReason {
-    /// One word for tables, JSON, and metrics.
+    /// One word for tables, JSON, and metric labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "Failed",
@@ -89,14 +90,14 @@ impl fmt::Display for ExclusionReason {
     }
 }
 
-/// Why a key must be planned again even if nothing changes.
+/// Why a plan is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Pods whose node is not known; each message is upstream's, sorted.
+    /// Upstream's error for each pod that is excluded for its node, sorted.
     MissingNodes(Vec<String>),
 }
 
-/// Upstream joins several errors in brackets: `utilerrors.Aggregate`.
+/// Several errors are joined in brackets, as upstream's `utilerrors.Aggregate` does.
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::MissingNodes(messages) = self;
@@ -107,29 +108,25 @@ impl fmt::Display for Retry {
     }
 }
 
-/// The numbers behind the metrics, summed over address types.
+/// The numbers that metrics show, summed over address types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub n_added: usize,
     pub n_updated: usize,
     pub n_removed: usize,
-    /// Endpoints (or addresses) that should be published.
+    /// Endpoints (or addresses) to publish.
     pub n_desired: usize,
-    /// Slices there will be after the writes.
+    /// Slices that exist after the writes.
     pub n_slices: usize,
-    /// Slices an ideal packing would need, at least one.
+    /// Slices that an ideal packing needs, at least one.
     pub n_slices_desired: usize,
-    /// Addresses not mirrored: invalid, or over the limit.
+    /// Addresses that are not mirrored because they are invalid or over the limit.
     pub n_skipped: usize,
 }
 
 impl Plan {
-    /// Nothing to do, and nothing learned.
+    /// No writes; the carried state is unchanged.
     pub(crate) fn nothing(carried: &CarriedState) -> Self {
         Self { carried: carried.clone(), ..Self::default() }
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.writes.is_empty()
     }
 }

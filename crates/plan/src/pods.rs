@@ -1,4 +1,4 @@
-//! What a pod contributes, before any grouping.
+//! What one pod contributes to any object: eligibility, hostname, addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use endpointd_mutants::{Mutant, is_on};
 
 use crate::ExclusionReason;
 
-/// Why a pod is not published at all, whatever the controller. Upstream: `ShouldPodBeInEndpoints`.
+/// Why no controller publishes this pod. Upstream: `ShouldPodBeInEndpoints`.
 pub fn ineligible(pod: &Pod) -> Option<ExclusionReason> {
     match pod.phase {
         Phase::Failed | Phase::Succeeded if is_on(Mutant::PublishFinished) => None,
@@ -23,7 +23,7 @@ pub fn ineligible(pod: &Pod) -> Option<ExclusionReason> {
     }
 }
 
-/// Published only for pods that asked to be found by name under this very Service.
+/// The pod's hostname, if the pod names this Service as its subdomain.
 /// Upstream: `ShouldSetHostname`.
 pub fn hostname<'a>(pod: &'a Pod, service: &Service) -> Option<&'a SharedStr> {
     let is_named_under =
@@ -31,7 +31,8 @@ pub fn hostname<'a>(pod: &'a Pod, service: &Service) -> Option<&'a SharedStr> {
     pod.hostname.as_ref().filter(|_| is_named_under)
 }
 
-/// A pod's addresses of one family, in their order, without those the API server would refuse.
+/// A pod's addresses of one family, in their order, without those that the API server would
+/// reject (B9).
 pub struct Addresses {
     pub first: Option<IpAddr>,
     pub more: Vec<IpAddr>,
@@ -54,7 +55,7 @@ pub fn addresses(pod: &Pod, family: Family) -> Addresses {
 }
 
 impl Addresses {
-    /// Why there is nothing to publish.
+    /// Why the pod has no address to publish.
     pub fn why_none(&self, family: Family) -> ExclusionReason {
         self.bad.map_or(ExclusionReason::NoAddressOfFamily(family), ExclusionReason::InvalidAddress)
     }
@@ -71,17 +72,17 @@ pub fn object_ref(pod: &Pod) -> ObjectRef {
     }
 }
 
-/// Tells about bad addresses once, and again only when further pods have them.
-pub fn bad_address_notice(
-    bad_by_pod: &BTreeMap<SharedStr, BadAddress>,
-    told: &mut BTreeSet<SharedStr>,
+/// An event about invalid addresses, only if a pod is affected that no event has reported.
+pub fn invalid_address_event(
+    invalid_by_pod: &BTreeMap<SharedStr, BadAddress>,
+    reported: &mut BTreeSet<SharedStr>,
 ) -> Option<EventRecord> {
-    let is_news = bad_by_pod.keys().any(|pod| !told.contains(pod));
-    *told = bad_by_pod.keys().cloned().collect();
-    let (pod, bad) = bad_by_pod.first_key_value()?;
-    let n_more = bad_by_pod.len() - 1;
+    let is_new = invalid_by_pod.keys().any(|pod| !reported.contains(pod));
+    *reported = invalid_by_pod.keys().cloned().collect();
+    let (pod, bad) = invalid_by_pod.first_key_value()?;
+    let n_more = invalid_by_pod.len() - 1;
     let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
-    is_news.then(|| EventRecord {
+    is_new.then(|| EventRecord {
         reason: EventReason::InvalidIPAddress,
         message: format!("Skipped invalid IP addresses of Pods: {pod} ({bad}){more}"),
         involved_kind: InvolvedKind::Service,

@@ -1,12 +1,12 @@
-//! The exact ports a set of endpoints shares, and how a Service's ports come to them.
+//! The exact ports that a set of endpoints shares, and how a Service's ports resolve to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use endpointd_model::{EndpointPort, NamedPort, Pod, Protocol, Service, ServicePort, TargetPort};
 
-/// Ports in canonical order. Together with an address type it makes a group: endpoints that may
-/// share slices. Upstream: `PortMapKey`.
+/// Ports in canonical order. Address type and port set form a group: endpoints that can share
+/// slices. Upstream: `PortMapKey`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PortSet(Vec<EndpointPort>);
 
@@ -21,34 +21,36 @@ impl PortSet {
     }
 }
 
-/// What a Service's ports come to, pod after pod. Upstream: `getEndpointPorts`, `FindPort`.
+/// Resolves a Service's ports on each pod. Upstream: `getEndpointPorts`, `FindPort`.
 ///
-/// Only named targets depend on the pod, and pods of one template agree on them: a Service of a
-/// thousand ports and a thousand pods costs their sum, not their product.
+/// Only named targets depend on the pod, and pods of one template have the same named ports. A
+/// Service with a thousand ports and a thousand pods therefore costs the sum of both numbers, not
+/// their product.
 pub struct PortResolver<'a> {
     service: &'a Service,
-    /// The named targets, sorted: what is looked for on a pod.
-    wanted: Vec<Named<'a>>,
+    /// The named targets, sorted.
+    named_targets: Vec<Named<'a>>,
     index_by_found: BTreeMap<Found, usize>,
     index_by_ports: BTreeMap<PortSet, usize>,
     port_sets: Vec<PortSet>,
-    /// The ports of the last pod and what they came to: pods of one template share them.
+    /// The named ports of the last pod and the index of its port set. Pods of one template share
+    /// the allocation of their named ports.
     last: Option<(Arc<[NamedPort]>, usize)>,
 }
 
 type Named<'a> = (&'a str, &'a Protocol);
 
-/// Index in `wanted`, and the number the pod gives it.
+/// Index in `named_targets`, and the port number on the pod.
 type Found = Vec<(usize, i32)>;
 
 impl<'a> PortResolver<'a> {
     pub fn new(service: &'a Service) -> Self {
-        let mut wanted: Vec<Named> = service.ports.iter().filter_map(named_target).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
+        let mut named_targets: Vec<Named> = service.ports.iter().filter_map(named_target).collect();
+        named_targets.sort_unstable();
+        named_targets.dedup();
         Self {
             service,
-            wanted,
+            named_targets,
             index_by_found: BTreeMap::new(),
             index_by_ports: BTreeMap::new(),
             port_sets: Vec::new(),
@@ -56,7 +58,7 @@ impl<'a> PortResolver<'a> {
         }
     }
 
-    /// The index of the pod's port set. A port that cannot be found is left out, so a pod may be
+    /// The index of the pod's port set. A port that does not resolve is omitted, so a pod may be
     /// published with fewer ports, or none.
     pub fn resolve(&mut self, pod: &Pod) -> usize {
         match &self.last {
@@ -84,19 +86,21 @@ impl<'a> PortResolver<'a> {
         index
     }
 
-    /// By index, in the order the pods brought them up.
+    /// The port sets by index, in the order in which pods first needed them.
     pub fn into_port_sets(self) -> Vec<PortSet> {
         self.port_sets
     }
 
     /// The first port of a name and protocol wins.
     fn find_named(&self, pod: &Pod) -> Found {
-        if self.wanted.is_empty() {
+        if self.named_targets.is_empty() {
             return Found::new();
         }
         let mut found = Found::new();
         for named in pod.named_ports.iter() {
-            if let Ok(at) = self.wanted.binary_search(&(named.name.as_ref(), &named.protocol)) {
+            if let Ok(at) =
+                self.named_targets.binary_search(&(named.name.as_ref(), &named.protocol))
+            {
                 found.push((at, named.number));
             }
         }
@@ -109,8 +113,9 @@ impl<'a> PortResolver<'a> {
         let number_of = |port: &'a ServicePort| match &port.target {
             TargetPort::Number(number) => Some(*number),
             TargetPort::Name(name) => {
-                let wanted = self.wanted.binary_search(&(name.as_ref(), &port.protocol)).ok()?;
-                let at = found.binary_search_by_key(&wanted, |(at, _)| *at).ok()?;
+                let named_targets =
+                    self.named_targets.binary_search(&(name.as_ref(), &port.protocol)).ok()?;
+                let at = found.binary_search_by_key(&named_targets, |(at, _)| *at).ok()?;
                 Some(found[at].1)
             }
         };

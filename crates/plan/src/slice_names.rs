@@ -1,23 +1,23 @@
-//! Names of new slices, derived so that a repeated create finds itself.
+//! Names of new slices, derived so that a repeated create does not make a second slice (B13).
 //!
-//! Upstream lets the API server draw a random suffix, so a create whose answer was lost makes a
-//! duplicate when it is sent again. Here the suffix is a digest of the owner's uid, the group, and
-//! an ordinal.
+//! Upstream lets the API server generate a random suffix, so a create that is repeated after a lost
+//! response makes a duplicate. Here the suffix is a digest of the owner's uid, the group, and an
+//! ordinal.
 
 use std::collections::BTreeSet;
 
 use endpointd_model::{AddressType, EndpointPort, EndpointSlice, SharedStr, Uid};
 
-use crate::packing::Draft;
+use crate::packing::SliceAction;
 
-/// Longest name the API server would generate; also what fits into a label.
+/// The longest name that the API server generates; also the longest label value.
 const NAME_LEN_MAX: usize = 63;
 /// 27^10 suffixes: a collision within one Service only costs the next ordinal.
 const SUFFIX_LEN: usize = 10;
-/// The alphabet of generated names: no vowels, no look-alikes.
+/// The alphabet of generated names in Kubernetes: no vowels, no characters that look alike.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Hands out names for one Service, never one that is taken.
+/// Gives names to the new slices of one Service, and never one that is taken.
 pub struct SliceNames<'a> {
     service_name: &'a str,
     owner: &'a Uid,
@@ -25,22 +25,22 @@ pub struct SliceNames<'a> {
 }
 
 impl<'a> SliceNames<'a> {
-    /// Every slice the caller knows of takes its name, whoever it belongs to.
+    /// The names of all these slices are taken, whichever controller manages them.
     pub fn new(service_name: &'a str, owner: &'a Uid, slices: &[&EndpointSlice]) -> Self {
         let taken = slices.iter().map(|slice| slice.meta.name.clone()).collect();
         Self { service_name, owner, taken }
     }
 
-    /// Names the new slices among the drafts.
-    pub fn name_new(&mut self, drafts: &mut [Draft]) {
-        for draft in drafts {
-            if let Draft::New(slice) = draft {
+    /// Names the slices to create.
+    pub fn name_new(&mut self, actions: &mut [SliceAction]) {
+        for action in actions {
+            if let SliceAction::Create(slice) = action {
                 slice.meta.name = self.next(&slice.address_type, &slice.ports);
             }
         }
     }
 
-    /// The name with the lowest ordinal that is free in this group.
+    /// The name with the lowest free ordinal in this group.
     fn next(&mut self, address_type: &AddressType, ports: &[EndpointPort]) -> SharedStr {
         let group = self.group_digest(address_type, ports);
         let free = (0u64..).map(|ordinal| self.name(group, ordinal)).find(|name| {
@@ -79,7 +79,8 @@ pub fn generate_name(service_name: &str) -> String {
     format!("{service_name}{dash}")
 }
 
-/// FNV-1a, as Kubernetes uses for such names: stable for ever, and nobody gains by a collision.
+/// FNV-1a, which Kubernetes also uses for derived names. It is stable, and a collision only costs
+/// the next ordinal.
 #[derive(Clone, Copy)]
 struct Digest(u64);
 
@@ -93,7 +94,7 @@ impl Digest {
         Self(bytes.iter().fold(self.0, step))
     }
 
-    /// With a terminator, so that neighbours cannot run into each other.
+    /// With a terminator, so that two neighbouring texts have an unambiguous boundary.
     fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes()).bytes(&[0xff])
     }
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_group_gets_the_same_names_again() {
+    fn equal_groups_get_equal_names() {
         let owner = Uid::from("u1");
         let ports = [EndpointPort { port: Some(80), ..EndpointPort::default() }];
         let three =
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_family_and_ports_all_count() {
+    fn names_differ_by_owner_family_and_ports() {
         let (one, two) = (Uid::from("u1"), Uid::from("u2"));
         let port = |number| [EndpointPort { port: Some(number), ..EndpointPort::default() }];
         let all = BTreeSet::from([
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_name_is_passed_over() {
+    fn a_taken_name_is_skipped() {
         let owner = Uid::from("u1");
         let taken = names(&owner).next(&AddressType::IPv4, &[]);
         let mut slice = EndpointSlice::default();
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_to_fit() {
+    fn a_long_name_is_cut_to_63_characters() {
         let owner = Uid::from("u1");
         let long = "a".repeat(63);
         let name = SliceNames::new(&long, &owner, &[]).next(&AddressType::IPv4, &[]);

@@ -1,4 +1,4 @@
-//! The endpointslice controller's decision. Upstream: `Reconciler.Reconcile`.
+//! Plans the endpointslice controller (docs/spec.md, section 4). Upstream: `Reconciler.Reconcile`.
 
 mod desired;
 mod published;
@@ -15,14 +15,15 @@ use endpointd_mutants::{Mutant, is_on};
 
 use self::desired::{Groups, PodsByName};
 use self::template::Template;
-use crate::packing::{Desired, Draft, pack, recycle};
+use crate::packing::{DesiredEndpoints, SliceAction, pack, recycle};
 use crate::port_set::PortSet;
 use crate::slice_names::SliceNames;
 use crate::{CarriedState, Counts, Plan, Retry, Settings, SliceSnapshot, hints, trigger, writes};
 
 /// Plans the slices of one Service.
 pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
-    // Gone: the garbage collector removes the slices through their owner, and all is forgotten.
+    // Without a Service the garbage collector deletes the slices through their ownerReference, and
+    // the carried state is dropped (4.1).
     let Some(service) = snapshot.service else { return Plan::default() };
     match service.selection() {
         Selection::Pods(_) => plan_pods(service, snapshot, settings),
@@ -43,28 +44,28 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
     let mut carried = CarriedState {
         trigger: Some(trigger),
         hints: snapshot.carried.hints.clone(),
-        told_bad: snapshot.carried.told_bad.clone(),
+        reported_invalid_pods: snapshot.carried.reported_invalid_pods.clone(),
     };
     let mut plan = Plan::default();
-    let mut drafts = Vec::new();
+    let mut actions = Vec::new();
     let families = families(service);
     carried.hints.keep_only(&families);
     for &family in &families {
         let of_family: Vec<_> = of_type(&observed, &family.into()).collect();
         let groups = pods.publish(family, &of_family);
         let mut packed = pack_family(&template, &of_family, groups, settings, &mut plan.counts);
-        // Before recycling: what is new counts as new, as upstream has it.
+        // Before recycling, because upstream treats slices to create differently from others here.
         let context = hints::Context { service, topology: snapshot.topology, family };
         plan.event_records.extend(hints::assign(&mut packed, &context, &mut carried.hints));
         packed = recycle(packed, |slice| template.owns(slice));
         names.name_new(&mut packed);
-        drafts.extend(packed);
+        actions.extend(packed);
     }
     let is_unsupported = |slice: &&&EndpointSlice| {
         families.iter().all(|family| slice.address_type != AddressType::from(*family))
     };
-    drafts.extend(observed.iter().filter(is_unsupported).map(|slice| Draft::Doomed(slice)));
-    plan.writes = writes::of_drafts(drafts, service.is_deleting, |annotations| {
+    actions.extend(observed.iter().filter(is_unsupported).map(|slice| SliceAction::Delete(slice)));
+    plan.writes = writes::of_actions(actions, service.is_deleting, |annotations| {
         trigger::annotate(annotations, time)
     });
     pods.report(&mut carried, &mut plan);
@@ -79,7 +80,7 @@ fn families(service: &Service) -> Vec<Family> {
     if families.is_empty() {
         families = match service.cluster_ip {
             ClusterIp::Ip(family) => vec![family],
-            // Not defaulted by the API server yet: both, so that no traffic is cut off.
+            // The API server has not set defaults yet. Both families, so that no traffic is cut off.
             ClusterIp::Headless | ClusterIp::Unset => vec![Family::V4, Family::V6],
         };
     }
@@ -95,36 +96,36 @@ fn of_type<'s, 'a>(
     slices.iter().copied().filter(move |slice| slice.address_type == *address_type)
 }
 
-/// Packs every group of one family; what is not ours or not wanted any more is doomed.
-/// Upstream: `reconcileByAddressType`.
+/// Packs every group of one family. Slices that the Service does not own (4.5), and slices of port
+/// sets that no pod uses, are deleted. Upstream: `reconcileByAddressType`.
 fn pack_family<'a>(
     template: &Template,
     observed: &[&'a EndpointSlice],
     groups: Groups,
     settings: &Settings,
     counts: &mut Counts,
-) -> Vec<Draft<'a>> {
+) -> Vec<SliceAction<'a>> {
     let max = settings.endpoints_per_slice_max;
-    let (owned, foreign): (Vec<&EndpointSlice>, Vec<&EndpointSlice>) =
+    let (owned, not_owned): (Vec<&EndpointSlice>, Vec<&EndpointSlice>) =
         observed.iter().partition(|slice| template.owns(slice));
     let mut observed_by_ports: BTreeMap<PortSet, Vec<&EndpointSlice>> = BTreeMap::new();
     for slice in owned {
         observed_by_ports.entry(PortSet::new(slice.ports.clone())).or_default().push(slice);
     }
-    let mut drafts: Vec<Draft> = foreign.into_iter().map(Draft::Doomed).collect();
+    let mut actions: Vec<SliceAction> = not_owned.into_iter().map(SliceAction::Delete).collect();
     for (ports, published) in groups.pods_by_ports {
         let is_other = is_on(Mutant::EmptyPortsDiffer) && ports == PortSet::default();
         let observed = if is_other { None } else { observed_by_ports.remove(&ports) };
         let observed = observed.unwrap_or_default();
-        let mut desired = Desired::new(published);
-        let blank = || template.blank(groups.family, &ports);
-        let relabel = |slice: &EndpointSlice| template.relabel(slice);
-        let packing = pack(&observed, &mut desired, relabel, blank, max);
+        let mut desired = DesiredEndpoints::new(published);
+        let new_slice = || template.new_slice(groups.family, &ports);
+        let label_update = |slice: &EndpointSlice| template.label_update(slice);
+        let packing = pack(&observed, &mut desired, label_update, new_slice, max);
         count_group(counts, &packing, desired.len(), max);
-        drafts.extend(packing.drafts);
+        actions.extend(packing.actions);
     }
-    drafts.extend(observed_by_ports.into_values().flatten().map(Draft::Doomed));
-    with_placeholder(drafts, template, groups.family, counts)
+    actions.extend(observed_by_ports.into_values().flatten().map(SliceAction::Delete));
+    with_placeholder(actions, template, groups.family, counts)
 }
 
 fn count_group(counts: &mut Counts, packing: &crate::packing::Packing, n: usize, max: usize) {
@@ -132,37 +133,37 @@ fn count_group(counts: &mut Counts, packing: &crate::packing::Packing, n: usize,
     counts.n_updated += packing.n_updated;
     counts.n_removed += packing.n_removed;
     counts.n_desired += n;
-    counts.n_slices += packing.drafts.iter().filter(|draft| draft.slice().is_some()).count();
+    counts.n_slices += packing.actions.iter().filter(|action| action.slice().is_some()).count();
     counts.n_slices_desired += n.div_ceil(max);
 }
 
-/// A family never goes without a slice: readers could not tell "none" from "not yet".
+/// A family without endpoints gets a slice without ports and endpoints (4.8). Without any slice,
+/// clients could not distinguish "no endpoints" from "not processed yet".
 fn with_placeholder<'a>(
-    mut drafts: Vec<Draft<'a>>,
+    mut actions: Vec<SliceAction<'a>>,
     template: &Template,
     family: Family,
     counts: &mut Counts,
-) -> Vec<Draft<'a>> {
-    if drafts.iter().any(|draft| draft.slice().is_some()) {
-        return drafts;
+) -> Vec<SliceAction<'a>> {
+    if actions.iter().any(|action| action.slice().is_some()) {
+        return actions;
     }
     counts.n_slices += 1;
-    let placeholder = template.blank(family, &PortSet::default());
-    match drafts.as_slice() {
-        // Recognised by content alone: upstream keeps one that an older Service of the same name,
-        // or nobody, owns.
-        [Draft::Doomed(only)] if template::is_same_placeholder(only, &placeholder) => {
-            vec![Draft::Unchanged(only)]
+    let placeholder = template.new_slice(family, &PortSet::default());
+    match actions.as_slice() {
+        // Recognised by content alone: upstream keeps one whatever its owner.
+        [SliceAction::Delete(only)] if template::is_same_placeholder(only, &placeholder) => {
+            vec![SliceAction::Keep(only)]
         }
         _ => {
-            drafts.push(Draft::New(placeholder));
-            drafts
+            actions.push(SliceAction::Create(placeholder));
+            actions
         }
     }
 }
 
-/// What upstream says when it had to skip pods.
-fn missing_nodes_notice(service: &Service, retry: &Retry) -> EventRecord {
+/// The event that upstream records when a sync excludes pods for their node (4.13).
+fn missing_nodes_event(service: &Service, retry: &Retry) -> EventRecord {
     EventRecord {
         reason: EventReason::FailedToUpdateEndpointSlices,
         message: format!("Error updating Endpoint Slices for Service {}: {retry}", service.key()),

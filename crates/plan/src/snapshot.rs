@@ -1,10 +1,10 @@
-//! Everything one plan needs to know about one key, borrowed and immutable.
+//! Everything that one plan needs about one key, borrowed and immutable.
 
 use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr};
 
 use crate::{CarriedState, Topology};
 
-/// The two limits people may set, already checked to be in range.
+/// The two limits that flags set. The caller has checked their range (docs/spec.md, section 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `--max-endpoints-per-slice`
@@ -19,21 +19,22 @@ impl Default for Settings {
     }
 }
 
-/// For the endpointslice controller.
+/// Input of [`slices`](crate::slices).
 #[derive(Clone, Debug)]
 pub struct SliceSnapshot<'a> {
-    /// Absent: the Service is gone.
+    /// None if the Service does not exist.
     pub service: Option<&'a Service>,
     /// The pods the Service's selector matches, in any order.
     pub pods: Vec<PodOnNode<'a>>,
     pub topology: &'a Topology,
-    /// Slices of the namespace, in any order; at least all that carry the Service's name. Those
-    /// that are not ours are never touched, but their names are taken.
+    /// Slices of the namespace, in any order; at least those that have the Service's name as their
+    /// service-name label or as a prefix of their own name. Slices that the controller does not
+    /// manage are never written, but new slices must not take their names.
     pub slices: Vec<&'a EndpointSlice>,
     pub carried: &'a CarriedState,
 }
 
-/// A pod, and what is known of the node it runs on.
+/// A pod, and what the cache knows about its node.
 #[derive(Clone, Debug)]
 pub struct PodOnNode<'a> {
     pub pod: &'a Pod,
@@ -45,16 +46,16 @@ pub enum NodeState<'a> {
     Known {
         zone: Option<&'a SharedStr>,
     },
-    /// Not seen yet: what is published stays, what is not waits.
+    /// Not observed, and not confirmed absent: a published endpoint stays, a new one waits (B10).
     Unknown,
-    /// Known not to exist (or the pod has no node).
+    /// Confirmed absent, or the pod has no node.
     Gone,
 }
 
-/// For the endpoints controller.
+/// Input of [`endpoints`](crate::endpoints).
 #[derive(Clone, Debug)]
 pub struct EndpointsSnapshot<'a> {
-    /// Absent: the Service is gone.
+    /// None if the Service does not exist.
     pub service: Option<&'a Service>,
     /// The pods the Service's selector matches, in any order.
     pub pods: Vec<&'a Pod>,
@@ -63,7 +64,7 @@ pub struct EndpointsSnapshot<'a> {
     pub carried: &'a CarriedState,
 }
 
-/// For the mirroring controller.
+/// Input of [`mirror`](crate::mirror).
 #[derive(Clone, Debug)]
 pub struct MirrorSnapshot<'a> {
     pub key: Key,

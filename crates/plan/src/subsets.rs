@@ -1,35 +1,36 @@
-//! Subsets in canonical form: each port with exactly the addresses that offer it, ports with the
-//! same addresses together. Upstream: `RepackSubsets`.
+//! Canonical form of subsets (docs/spec.md, 3.5): each port has exactly the addresses that offer it,
+//! and ports with equal addresses share a subset. Upstream: `RepackSubsets`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use endpointd_model::{EndpointAddress, Subset, SubsetPort, Uid};
 
-/// When two ports of different subsets are the same port.
+/// When two ports of different subsets count as the same port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SamePort {
-    ByValue,
-    /// Upstream compares `appProtocol` by pointer, so that ports decoded from an object never
-    /// merge if they have one. What is observed must be read the same way, or a settled cluster
-    /// would be rewritten when it changes hands.
-    ByOccurrence,
+pub enum PortIdentity {
+    /// Equal ports are the same port.
+    Value,
+    /// Ports with an `appProtocol` count as different ports. Upstream compares `appProtocol` by
+    /// pointer, so ports of a decoded object never merge if they have one. Stored objects must be
+    /// read the same way, or a takeover would rewrite them (B17).
+    Position,
 }
 
-/// A port, and where it occurs if that sets it apart.
+/// A port, and its position (subset and index) if that distinguishes it from equal ports.
 type PortKey<'a> = (&'a SubsetPort, Option<(usize, usize)>);
 
 /// Index into the sorted addresses, and whether the address is ready.
 type AddressState = (usize, bool);
 
-/// Expands the subsets and merges them again. An address is one IP and target uid; for one port,
-/// not ready wins over ready. The result does not depend on the order of the input, but for which
-/// of two addresses with the same IP and uid lends its other fields: the first.
-pub fn repack(subsets: Cow<'_, [Subset]>, same: SamePort) -> Cow<'_, [Subset]> {
-    if is_packed(&subsets) { subsets } else { Cow::Owned(merge(&subsets, same)) }
+/// Expands the subsets and merges them again. An address is identified by IP and target uid. For
+/// the same port, not ready wins over ready. Of two addresses with equal IP and uid, the first gives
+/// the other fields; nothing else depends on the order of the input.
+pub fn repack(subsets: Cow<'_, [Subset]>, port_identity: PortIdentity) -> Cow<'_, [Subset]> {
+    if is_packed(&subsets) { subsets } else { Cow::Owned(merge(&subsets, port_identity)) }
 }
 
-/// One subset in canonical form, as nearly all are that we meet, is what it would become.
+/// Whether merging would change nothing. Nearly all objects have one subset in canonical form.
 fn is_packed(subsets: &[Subset]) -> bool {
     let [Subset { addresses, not_ready_addresses, ports }] = subsets else {
         return subsets.is_empty();
@@ -47,17 +48,18 @@ fn is_packed(subsets: &[Subset]) -> bool {
         && !not_ready_addresses.iter().any(is_ready)
 }
 
-/// As canonical form has them. Where two have one identity, the first one stays the first.
+/// Sorts addresses into canonical order. The sort is stable: of two addresses with equal identity,
+/// the first stays first.
 pub fn sort_addresses(subset: &mut Subset) {
     for list in [&mut subset.addresses, &mut subset.not_ready_addresses] {
         list.sort_by(|a, b| identity(a).cmp(&identity(b)));
     }
 }
 
-fn merge(subsets: &[Subset], same: SamePort) -> Vec<Subset> {
+fn merge(subsets: &[Subset], port_identity: PortIdentity) -> Vec<Subset> {
     let addresses = Addresses::of(subsets);
     let mut ports_by_states: BTreeMap<Vec<AddressState>, Vec<PortKey>> = BTreeMap::new();
-    for (members, ports) in ports_by_members(subsets, same) {
+    for (members, ports) in ports_by_members(subsets, port_identity) {
         let states = addresses.states(subsets, &members);
         ports_by_states.entry(states).or_default().extend(ports);
     }
@@ -68,10 +70,13 @@ fn merge(subsets: &[Subset], same: SamePort) -> Vec<Subset> {
     packed
 }
 
-/// Ports by the subsets that offer them. Working with whole subsets instead of their addresses is
-/// what keeps a thousand ports on a thousand pods from costing a million.
-fn ports_by_members(subsets: &[Subset], same: SamePort) -> BTreeMap<Vec<usize>, Vec<PortKey<'_>>> {
-    // Addresses without any port are kept under a port that cannot exist.
+/// Ports by the subsets that offer them. Working with subsets instead of addresses keeps the cost
+/// of a thousand ports on a thousand pods far below a million steps.
+fn ports_by_members(
+    subsets: &[Subset],
+    port_identity: PortIdentity,
+) -> BTreeMap<Vec<usize>, Vec<PortKey<'_>>> {
+    // Addresses without any port are kept under a port number that cannot exist.
     static NO_PORT: std::sync::LazyLock<SubsetPort> =
         std::sync::LazyLock::new(|| SubsetPort { port: -1, ..SubsetPort::default() });
     let mut members_by_port: BTreeMap<PortKey, Vec<usize>> = BTreeMap::new();
@@ -80,8 +85,9 @@ fn ports_by_members(subsets: &[Subset], same: SamePort) -> BTreeMap<Vec<usize>, 
             members_by_port.entry((&NO_PORT, None)).or_default().push(member);
         }
         for (at, port) in subset.ports.iter().enumerate() {
-            let is_apart = same == SamePort::ByOccurrence && port.app_protocol.is_some();
-            let key = (port, is_apart.then_some((member, at)));
+            let is_distinct =
+                port_identity == PortIdentity::Position && port.app_protocol.is_some();
+            let key = (port, is_distinct.then_some((member, at)));
             let members = members_by_port.entry(key).or_default();
             if members.last() != Some(&member) {
                 members.push(member);
@@ -125,12 +131,12 @@ impl<'a> Addresses<'a> {
         Self { sorted, indexes }
     }
 
-    /// The addresses of some subsets together.
+    /// The addresses of several subsets together.
     fn states(&self, subsets: &[Subset], members: &[usize]) -> Vec<AddressState> {
         debug_assert_eq!(subsets.len(), self.indexes.len());
         let mut states: Vec<AddressState> =
             members.iter().flat_map(|member| &self.indexes[*member]).copied().collect();
-        // Not ready sorts first and so is the one that stays.
+        // Not ready sorts before ready, so it stays.
         states.sort_unstable();
         states.dedup_by_key(|(index, _)| *index);
         states
@@ -153,7 +159,7 @@ fn identity(address: &EndpointAddress) -> (&str, Option<&Uid>) {
     (&address.ip, uid.filter(|uid| !uid.is_empty()))
 }
 
-/// Equal but for the resourceVersion of targets, which moves with every change of a pod.
+/// Equality without the resourceVersion of targets, which every change of a pod increases.
 pub fn same_subsets(a: &[Subset], b: &[Subset]) -> bool {
     let same_addresses = |a: &[EndpointAddress], b: &[EndpointAddress]| {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_address(a, b))
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_as_packed_is_what_merging_makes_of_it() {
+    fn subsets_count_as_packed_if_merging_changes_nothing() {
         for (subsets, is_canonical) in [
             (vec![], true),
             (vec![subset(&["10.0.0.1", "10.0.0.2"], &["10.0.0.3"], &[80, 443])], true),
@@ -207,7 +213,11 @@ mod tests {
             (vec![subset(&["10.0.0.1"], &[], &[80]), subset(&["10.0.0.1"], &[], &[443])], false),
         ] {
             assert_eq!(is_packed(&subsets), is_canonical, "{subsets:?}");
-            assert_eq!(merge(&subsets, SamePort::ByValue) == subsets, is_canonical, "{subsets:?}");
+            assert_eq!(
+                merge(&subsets, PortIdentity::Value) == subsets,
+                is_canonical,
+                "{subsets:?}"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A plan as text, in stable order: one line a write, and under it one an endpoint or subset. What
-//! tests compare and people read.
+//! The text form of a plan, in stable order: one line per write, and under it one line per endpoint
+//! or subset. Tests compare it.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Display for Plan {
         let excluded_pods = self
             .excluded_pods
             .iter()
-            .map(|ExcludedPod { pod, reason }| format!("left out {pod}: {reason}"));
+            .map(|ExcludedPod { pod, reason }| format!("excluded {pod}: {reason}"));
         let retry = self.retry.iter().map(|retry| format!("retry: {retry}"));
         let lines: Vec<String> =
             writes.chain(event_records).chain(excluded_pods).chain(retry).collect();
@@ -34,7 +34,7 @@ impl fmt::Display for Plan {
 
 fn write_line(write: &Write) -> String {
     let name = match write {
-        // The end of a derived name says nothing to a reader.
+        // The derived part of a name carries no information for a reader.
         Write::Create(Object::Slice(slice)) => {
             format!("{}*", slice.meta.generate_name.as_deref().unwrap_or(""))
         }

@@ -1,30 +1,31 @@
-//! From drafts to writes: the one way both slice controllers end a plan.
+//! Turns slice actions into writes, for both slice controllers.
 
 use endpointd_model::{Annotations, DeleteTarget, Object, PublishedResource, Write};
 
-use crate::packing::Draft;
+use crate::packing::SliceAction;
 
-/// Creates, then updates, then deletes, each by name. An owner on its way out gets no new slices:
-/// the garbage collector would race us and leave one behind. Upstream: `finalize`.
-pub fn of_drafts(
-    drafts: Vec<Draft>,
+/// Creates, then updates, then deletes, each sorted by name. An owner that is being deleted gets no
+/// new slices: the garbage collector would race with the create and leave the slice behind.
+/// Upstream: `finalize`.
+pub fn of_actions(
+    actions: Vec<SliceAction>,
     is_owner_deleting: bool,
     annotate: impl Fn(&Annotations) -> Annotations,
 ) -> Vec<Write> {
     let mut writes: Vec<Write> = Vec::new();
-    for draft in drafts {
-        match draft {
-            Draft::Unchanged(_) => {}
-            Draft::New(_) if is_owner_deleting => {}
-            Draft::New(mut slice) => {
+    for action in actions {
+        match action {
+            SliceAction::Keep(_) => {}
+            SliceAction::Create(_) if is_owner_deleting => {}
+            SliceAction::Create(mut slice) => {
                 slice.meta.annotations = annotate(&slice.meta.annotations);
                 writes.push(Write::Create(Object::Slice(slice)));
             }
-            Draft::Changed(mut slice) => {
+            SliceAction::Update(mut slice) => {
                 slice.meta.annotations = annotate(&slice.meta.annotations);
                 writes.push(Write::Update(Object::Slice(slice)));
             }
-            Draft::Doomed(slice) => {
+            SliceAction::Delete(slice) => {
                 writes
                     .push(Write::Delete(DeleteTarget::of(PublishedResource::Slices, &slice.meta)));
             }

@@ -119,7 +119,7 @@ impl Judge<'_> {
         }
         self.carried = plan.carried;
         let (again, ours) = self.plan();
-        if !again.is_empty() {
+        if !again.writes.is_empty() {
             self.differences.push(Difference {
                 sync: turn.as_str(),
                 aspect: Aspect::Rest,

@@ -1,4 +1,4 @@
-//! The cases that are measured, held so that only planning is.
+//! The measured cases, prepared so that only planning is measured.
 
 use endpointd_model::{
     ClusterIp, EndpointSlice, Family, Node, Pod, PodIp, PodIps, Readiness, Service, ServicePort,
@@ -8,7 +8,7 @@ use endpointd_plan::{
     CarriedState, ClusterState, NodeState, Plan, PodOnNode, Settings, SliceSnapshot, Topology,
 };
 
-/// One Service and all that its plan looks at.
+/// One Service and the rest of its snapshot.
 pub struct Case {
     service: Service,
     pods: Vec<Pod>,
@@ -31,28 +31,28 @@ impl Case {
         endpointd_plan::slices(&snapshot, &Settings::default())
     }
 
-    /// The same with its plan applied.
-    fn settled(mut self) -> Self {
+    /// Applies the case's own plan.
+    fn published(mut self) -> Self {
         let plan = self.plan();
-        let mut world = ClusterState::default();
-        plan.writes.iter().for_each(|write| world.apply(write));
-        self.slices = world.slices.into_values().collect();
+        let mut cluster = ClusterState::default();
+        plan.writes.iter().for_each(|write| cluster.apply(write));
+        self.slices = cluster.slices.into_values().collect();
         self.carried = plan.carried;
-        assert!(self.plan().is_empty(), "a case starts at rest");
+        assert!(self.plan().writes.is_empty(), "the second plan writes");
         self
     }
 }
 
-/// All slices are right but for one pod that is not ready any more.
-pub fn settled_with_a_flip(n_pods: usize) -> Case {
-    let mut case = cold(n_pods).settled();
+/// All slices are up to date except for one pod that is no longer ready.
+pub fn published_with_one_change(n_pods: usize) -> Case {
+    let mut case = cold(n_pods).published();
     case.pods[n_pods / 2].readiness = Some(Readiness { is_ready: false, since: None });
     let plan = case.plan();
     assert_eq!(plan.writes.len(), 1, "one slice changes");
     case
 }
 
-/// No slices yet.
+/// No slice exists.
 pub fn cold(n_pods: usize) -> Case {
     let service = Service {
         namespace: "shop".into(),
@@ -71,7 +71,7 @@ pub fn cold(n_pods: usize) -> Case {
     Case { service, pods, slices: Vec::new(), topology, carried: CarriedState::default() }
 }
 
-/// A Service of many ports, half of them named.
+/// A Service with many ports, half of them with a named target.
 pub fn many_ports(n_ports: usize, n_pods: usize) -> Case {
     let mut case = cold(n_pods);
     case.service.ports = (0..n_ports).map(port).collect();

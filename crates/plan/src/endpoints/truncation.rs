@@ -1,10 +1,10 @@
-//! No more than a thousand addresses an object. Upstream: `truncateEndpoints`.
+//! At most 1000 addresses per object (docs/spec.md, 3.7). Upstream: `truncateEndpoints`.
 
 use endpointd_model::{EndpointAddress, Subset, names};
 
 const ADDRESSES_MAX: usize = 1000;
 
-/// Whether everything fits.
+/// Whether all addresses fit into the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
     Under,
@@ -25,8 +25,8 @@ pub fn n_addresses(subsets: &[Subset]) -> usize {
     subsets.iter().map(|subset| subset.addresses.len() + subset.not_ready_addresses.len()).sum()
 }
 
-/// Keeps ready addresses before others, and of those that must be cut the same share of every
-/// subset, rounded up, until the room is used up.
+/// Keeps ready addresses before not-ready ones. Of the list that is cut, each subset keeps the same
+/// share, rounded up, until no room is left.
 pub fn truncate(mut subsets: Vec<Subset>) -> (Vec<Subset>, Capacity) {
     if n_addresses(&subsets) <= ADDRESSES_MAX {
         return (subsets, Capacity::Under);

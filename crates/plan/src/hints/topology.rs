@@ -1,5 +1,5 @@
-//! Hints by the topology annotation: endpoints in proportion to each zone's CPU.
-//! Upstream: `topologycache`.
+//! Hints for the topology annotation: ready endpoints are assigned to zones in proportion to each
+//! zone's CPU (docs/spec.md, section 5). Upstream: package `topologycache`.
 
 mod allocation;
 mod nodes;
@@ -12,205 +12,211 @@ use endpointd_model::{EndpointSlice, Hints, SharedStr};
 use self::allocation::{Allocations, allocate, moves};
 pub use self::nodes::{Topology, is_overloaded};
 use super::CountByZone;
-use crate::packing::Draft;
+use crate::packing::SliceAction;
 
 const NO_ZONE: &str = "One or more endpoints do not have a zone specified";
 
-/// Gives every ready endpoint a zone. An error is the reason why there can be no hints; then
-/// nothing was changed.
-pub fn assign(drafts: &mut [Draft], topology: &Topology) -> Result<CountByZone, String> {
-    // New slices first, as upstream has it; then by name, so that the same slices are looked at in
-    // the same order next time.
-    drafts.sort_by(|a, b| (rank(a), name(a)).cmp(&(rank(b), name(b))));
-    let sheets: Vec<Sheet> = drafts.iter().map(Sheet::of).collect();
-    let n_ready = sheets.iter().map(|sheet| sheet.ready.len()).sum();
-    let mut board = Board { sheets, allocations: allocate(topology, n_ready)? };
-    board.assign()?;
-    board.settle();
-    let count_by_zone = board.count_by_zone();
-    let decided: Vec<Decided> = board.sheets.into_iter().map(Sheet::into_decided).collect();
-    for (draft, hints) in drafts.iter_mut().zip(decided) {
-        apply(draft, hints);
+/// Gives every ready endpoint a zone. An error is the reason why hints are refused; `actions` then
+/// still have their old hints.
+pub fn assign(actions: &mut [SliceAction], topology: &Topology) -> Result<CountByZone, String> {
+    // Upstream goes through new slices first. Within one kind of action we go by name, so that the
+    // next sync sees the same slices in the same order.
+    actions.sort_by(|a, b| (rank(a), name(a)).cmp(&(rank(b), name(b))));
+    let slices: Vec<SliceHints> = actions.iter().map(SliceHints::of).collect();
+    let n_ready = slices.iter().map(|slice| slice.ready.len()).sum();
+    let mut allocator = HintAllocator { slices, allocations: allocate(topology, n_ready)? };
+    allocator.assign()?;
+    allocator.rebalance();
+    let count_by_zone = allocator.count_by_zone();
+    let new_hints: Vec<NewHints> =
+        allocator.slices.into_iter().map(SliceHints::into_new_hints).collect();
+    for (action, hints) in actions.iter_mut().zip(new_hints) {
+        apply(action, hints);
     }
     Ok(count_by_zone)
 }
 
-fn name<'d>(draft: &'d Draft) -> Option<&'d SharedStr> {
-    draft.slice().map(|slice| &slice.meta.name)
+fn name<'d>(action: &'d SliceAction) -> Option<&'d SharedStr> {
+    action.slice().map(|slice| &slice.meta.name)
 }
 
-fn rank(draft: &Draft) -> u8 {
-    match draft {
-        Draft::New(_) => 0,
-        Draft::Changed(_) => 1,
-        Draft::Unchanged(_) | Draft::Doomed(_) => 2,
+fn rank(action: &SliceAction) -> u8 {
+    match action {
+        SliceAction::Create(_) => 0,
+        SliceAction::Update(_) => 1,
+        SliceAction::Keep(_) | SliceAction::Delete(_) => 2,
     }
 }
 
-/// The ready endpoints of one slice and the zones they are hinted for.
-struct Sheet<'a> {
-    ready: Vec<Ready<'a>>,
-    /// Written anyway, or with hints that cannot stay.
-    is_open: bool,
+/// The ready endpoints of one slice with their hints.
+struct SliceHints<'a> {
+    ready: Vec<ReadyEndpoint<'a>>,
+    /// The slice is written anyway, or its hints cannot stay.
+    is_rewritable: bool,
 }
 
 #[derive(Clone)]
-struct Ready<'a> {
+struct ReadyEndpoint<'a> {
     /// Index in the slice.
     at: usize,
-    own: Option<&'a SharedStr>,
-    hinted: Cow<'a, [SharedStr]>,
+    zone: Option<&'a SharedStr>,
+    /// Borrowed: as observed. Owned: assigned by this plan.
+    hints: Cow<'a, [SharedStr]>,
 }
 
-/// What became of a sheet: zones by index, or nothing new.
-type Decided = Option<Vec<(usize, SharedStr)>>;
+/// The zones assigned by this plan, by index of the endpoint; none if the slice is not rewritten.
+type NewHints = Option<Vec<(usize, SharedStr)>>;
 
-impl<'a> Sheet<'a> {
-    fn of(draft: &'a Draft) -> Self {
-        let is_open = matches!(draft, Draft::New(_) | Draft::Changed(_));
-        let endpoints = draft.slice().map_or(&[][..], |slice| &slice.endpoints);
+impl<'a> SliceHints<'a> {
+    fn of(action: &'a SliceAction) -> Self {
+        let is_rewritable = matches!(action, SliceAction::Create(_) | SliceAction::Update(_));
+        let endpoints = action.slice().map_or(&[][..], |slice| &slice.endpoints);
         let ready = endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.is_ready());
-        let ready = ready.map(|(at, endpoint)| Ready {
+        let ready = ready.map(|(at, endpoint)| ReadyEndpoint {
             at,
-            own: endpoint.zone.as_ref().filter(|zone| !zone.is_empty()),
-            hinted: endpoint.hints.as_ref().map_or(&[][..], |hints| &hints.for_zones).into(),
+            zone: endpoint.zone.as_ref().filter(|zone| !zone.is_empty()),
+            hints: endpoint.hints.as_ref().map_or(&[][..], |hints| &hints.for_zones).into(),
         });
-        Self { ready: ready.collect(), is_open }
+        Self { ready: ready.collect(), is_rewritable }
     }
 
     fn lacks_zone(&self) -> bool {
-        self.ready.iter().any(|ready| ready.own.is_none())
+        self.ready.iter().any(|ready| ready.zone.is_none())
     }
 
-    fn into_decided(self) -> Decided {
-        let zone_of = |ready: Ready| match ready.hinted {
+    fn into_new_hints(self) -> NewHints {
+        let assigned = |ready: ReadyEndpoint| match ready.hints {
             Cow::Owned(zones) => zones.into_iter().next().map(|zone| (ready.at, zone)),
             Cow::Borrowed(_) => None,
         };
-        self.is_open.then(|| self.ready.into_iter().filter_map(zone_of).collect())
+        self.is_rewritable.then(|| self.ready.into_iter().filter_map(assigned).collect())
     }
 }
 
-struct Board<'a> {
-    sheets: Vec<Sheet<'a>>,
+struct HintAllocator<'a> {
+    slices: Vec<SliceHints<'a>>,
     allocations: Allocations,
 }
 
-impl Board<'_> {
-    /// The one pass that upstream makes when there is something to write: what stays stays, the
-    /// rest is dealt anew.
+impl HintAllocator<'_> {
+    /// Upstream's single pass: slices with valid hints stay, the others are redistributed.
     fn assign(&mut self) -> Result<(), String> {
-        for at in 0..self.sheets.len() {
-            self.sheets[at].is_open |= !self.is_valid(&self.sheets[at]);
+        for at in 0..self.slices.len() {
+            self.slices[at].is_rewritable |= !self.is_valid(&self.slices[at]);
         }
-        if self.sheets.iter().all(|sheet| !sheet.is_open) {
+        if self.slices.iter().all(|slice| !slice.is_rewritable) {
             return Ok(());
         }
-        for at in self.overfull(|sheet| !sheet.is_open) {
-            self.sheets[at].is_open = true;
+        for at in self.slices_over_max(|slice| !slice.is_rewritable) {
+            self.slices[at].is_rewritable = true;
         }
-        let open: Vec<usize> =
-            (0..self.sheets.len()).filter(|at| self.sheets[*at].is_open).collect();
-        if open.iter().any(|at| self.sheets[*at].lacks_zone()) {
+        let rewritable: Vec<usize> =
+            (0..self.slices.len()).filter(|at| self.slices[*at].is_rewritable).collect();
+        if rewritable.iter().any(|at| self.slices[*at].lacks_zone()) {
             return Err(NO_ZONE.into());
         }
-        self.deal(&open);
+        self.redistribute(&rewritable);
         Ok(())
     }
 
-    /// Deals slices anew that exceed a maximum, or else all, as long as that leaves fewer
-    /// endpoints above the maximum of their zone. Upstream deals the former on every sync, whether
-    /// it helps or not, and so may write some slices for ever.
-    fn settle(&mut self) {
-        let all: Vec<usize> = (0..self.sheets.len()).collect();
-        while self.improve(&self.overfull(|_| true)) || self.improve(&all) {}
+    /// Redistributes the slices that exceed a maximum, or else all slices, as long as that leaves
+    /// fewer endpoints above the maximum of their zone. Upstream redistributes the former in every
+    /// sync, whether it helps or not, and can therefore write a slice in every sync (B18).
+    fn rebalance(&mut self) {
+        let all: Vec<usize> = (0..self.slices.len()).collect();
+        while self.try_redistribute(&self.slices_over_max(|_| true)) || self.try_redistribute(&all)
+        {
+        }
     }
 
-    /// Deals these sheets anew if that helps.
-    fn improve(&mut self, open: &[usize]) -> bool {
-        let before = n_over(&self.count_by_zone(), &self.allocations);
-        if before == 0 || open.iter().any(|at| self.sheets[*at].lacks_zone()) {
+    /// Redistributes these slices, and undoes it if no zone gains by it.
+    fn try_redistribute(&mut self, indexes: &[usize]) -> bool {
+        let before = n_above_maximum(&self.count_by_zone(), &self.allocations);
+        if before == 0 || indexes.iter().any(|at| self.slices[*at].lacks_zone()) {
             return false;
         }
-        let saved: Vec<Vec<Ready>> = open.iter().map(|at| self.sheets[*at].ready.clone()).collect();
-        self.deal(open);
-        let helps = n_over(&self.count_by_zone(), &self.allocations) < before;
-        for (at, ready) in open.iter().zip(saved) {
+        let saved: Vec<Vec<ReadyEndpoint>> =
+            indexes.iter().map(|at| self.slices[*at].ready.clone()).collect();
+        self.redistribute(indexes);
+        let helps = n_above_maximum(&self.count_by_zone(), &self.allocations) < before;
+        for (at, ready) in indexes.iter().zip(saved) {
             if helps {
-                self.sheets[*at].is_open = true;
+                self.slices[*at].is_rewritable = true;
             } else {
-                self.sheets[*at].ready = ready;
+                self.slices[*at].ready = ready;
             }
         }
         helps
     }
 
-    /// Every ready endpoint has a hint, each for a zone with an allocation or for its own.
+    /// Every ready endpoint has a hint, and each hint names a zone with an allocation or the
+    /// endpoint's own zone.
     ///
-    /// The latter is ours: upstream hints endpoints of a zone without usable nodes for that zone,
-    /// and then takes offence at it on every sync.
-    fn is_valid(&self, sheet: &Sheet) -> bool {
-        sheet.ready.iter().all(|ready| {
+    /// Upstream does not accept the latter: it hints endpoints of a zone without usable nodes for
+    /// that zone, and then rejects the hint in every sync (B18).
+    fn is_valid(&self, slice: &SliceHints) -> bool {
+        slice.ready.iter().all(|ready| {
             let is_allowed =
-                |zone: &SharedStr| self.allocations.contains_key(zone) || ready.own == Some(zone);
-            !ready.hinted.is_empty() && ready.hinted.iter().all(is_allowed)
+                |zone: &SharedStr| self.allocations.contains_key(zone) || ready.zone == Some(zone);
+            !ready.hints.is_empty() && ready.hints.iter().all(is_allowed)
         })
     }
 
-    /// Of the sheets that count, those whose hints would push a zone over its maximum, in order.
-    fn overfull(&self, counts: impl Fn(&Sheet) -> bool) -> Vec<usize> {
+    /// Of the slices that `counts` accepts, those whose hints take a zone above its maximum. The
+    /// hints of earlier slices count, except those of slices already in the result.
+    fn slices_over_max(&self, counts: impl Fn(&SliceHints) -> bool) -> Vec<usize> {
         let mut sum = CountByZone::new();
-        let mut overfull = Vec::new();
-        for (at, sheet) in self.sheets.iter().enumerate().filter(|(_, sheet)| counts(sheet)) {
-            let mut with_sheet = sum.clone();
-            count(&sheet.ready, &mut with_sheet);
+        let mut over_max = Vec::new();
+        for (at, slice) in self.slices.iter().enumerate().filter(|(_, slice)| counts(slice)) {
+            let mut with_slice = sum.clone();
+            count(&slice.ready, &mut with_slice);
             if self.allocations.iter().any(|(zone, allocation)| {
                 let before = sum.get(zone).copied().unwrap_or(0);
-                let after = with_sheet.get(zone).copied().unwrap_or(0);
+                let after = with_slice.get(zone).copied().unwrap_or(0);
                 after > before && after > allocation.maximum
             }) {
-                overfull.push(at);
+                over_max.push(at);
             } else {
-                sum = with_sheet;
+                sum = with_slice;
             }
         }
-        overfull
+        over_max
     }
 
-    /// Each endpoint for its own zone, then as many moved as the zones' shares ask for.
-    fn deal(&mut self, open: &[usize]) {
-        for at in open {
-            for ready in &mut self.sheets[*at].ready {
-                ready.hinted = Cow::Owned(ready.own.into_iter().cloned().collect());
+    /// Hints each endpoint for its own zone, then moves as many hints as the zones' shares require.
+    fn redistribute(&mut self, indexes: &[usize]) {
+        for at in indexes {
+            for ready in &mut self.slices[*at].ready {
+                ready.hints = Cow::Owned(ready.zone.into_iter().cloned().collect());
             }
         }
         let (mut giving, mut receiving) = moves(&self.allocations, &self.count_by_zone());
-        for at in open {
-            for ready in &mut self.sheets[*at].ready {
-                redirect(ready, &mut giving, &mut receiving);
+        for at in indexes {
+            for ready in &mut self.slices[*at].ready {
+                move_hint(ready, &mut giving, &mut receiving);
             }
         }
     }
 
     fn count_by_zone(&self) -> CountByZone {
         let mut counts = CountByZone::new();
-        for sheet in &self.sheets {
-            count(&sheet.ready, &mut counts);
+        for slice in &self.slices {
+            count(&slice.ready, &mut counts);
         }
         counts
     }
 }
 
-/// By how many endpoints zones are over their maximum, in all.
-fn n_over(counts: &CountByZone, allocations: &Allocations) -> usize {
-    let over = |(zone, n): (&SharedStr, &usize)| {
+/// Endpoints above the maximum of their zone, summed over all zones.
+fn n_above_maximum(counts: &CountByZone, allocations: &Allocations) -> usize {
+    let above = |(zone, n): (&SharedStr, &usize)| {
         allocations.get(zone).map_or(0, |allocation| n.saturating_sub(allocation.maximum))
     };
-    counts.iter().map(over).sum()
+    counts.iter().map(above).sum()
 }
 
-fn count(ready: &[Ready], counts: &mut CountByZone) {
-    for zone in ready.iter().flat_map(|ready| ready.hinted.iter()) {
+fn count(ready: &[ReadyEndpoint], counts: &mut CountByZone) {
+    for zone in ready.iter().flat_map(|ready| ready.hints.iter()) {
         match counts.get_mut(zone) {
             Some(n) => *n += 1,
             None => {
@@ -220,39 +226,39 @@ fn count(ready: &[Ready], counts: &mut CountByZone) {
     }
 }
 
-/// Hands the endpoint to the first zone in need, if its own has any to give.
-fn redirect(
-    ready: &mut Ready,
+/// Moves the endpoint's hint to the first receiving zone, if its own zone still has hints to give.
+fn move_hint(
+    ready: &mut ReadyEndpoint,
     giving: &mut BTreeMap<SharedStr, usize>,
     receiving: &mut BTreeMap<SharedStr, usize>,
 ) {
-    let Some(n_to_give) = ready.own.and_then(|zone| giving.get_mut(zone)) else { return };
+    let Some(n_to_give) = ready.zone.and_then(|zone| giving.get_mut(zone)) else { return };
     let Some((zone, n_to_receive)) = receiving.iter_mut().find(|(_, n)| **n > 0) else { return };
     if *n_to_give > 0 {
         *n_to_give -= 1;
         *n_to_receive -= 1;
-        ready.hinted = Cow::Owned(vec![zone.clone()]);
+        ready.hints = Cow::Owned(vec![zone.clone()]);
     }
 }
 
-/// Writes what was decided into the draft; an observed slice that already says so stays as it is.
-fn apply(draft: &mut Draft, decided: Decided) {
-    let Some(decided) = decided else { return };
-    match draft {
-        Draft::New(slice) | Draft::Changed(slice) => set(slice, decided),
-        Draft::Unchanged(observed) => {
+/// Writes the new hints into the action. An observed slice that already has them is kept.
+fn apply(action: &mut SliceAction, new_hints: NewHints) {
+    let Some(new_hints) = new_hints else { return };
+    match action {
+        SliceAction::Create(slice) | SliceAction::Update(slice) => set(slice, new_hints),
+        SliceAction::Keep(observed) => {
             let mut slice = observed.clone();
-            set(&mut slice, decided);
+            set(&mut slice, new_hints);
             if slice.endpoints != observed.endpoints {
-                *draft = Draft::Changed(slice);
+                *action = SliceAction::Update(slice);
             }
         }
-        Draft::Doomed(_) => {}
+        SliceAction::Delete(_) => {}
     }
 }
 
-fn set(slice: &mut EndpointSlice, decided: Vec<(usize, SharedStr)>) {
-    for (at, zone) in decided {
+fn set(slice: &mut EndpointSlice, new_hints: Vec<(usize, SharedStr)>) {
+    for (at, zone) in new_hints {
         let hints = Hints { for_zones: vec![zone], for_nodes: Vec::new() };
         slice.endpoints[at].hints = Some(hints);
     }

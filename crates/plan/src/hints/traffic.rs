@@ -1,15 +1,15 @@
-//! Hints by `trafficDistribution`: each ready endpoint for its own zone, or zone and node.
-//! Upstream: `trafficdist.ReconcileHints`.
+//! Hints for `trafficDistribution`: each ready endpoint is hinted for its own zone, or its zone and
+//! node (docs/spec.md, 4.10). Upstream: `trafficdist.ReconcileHints`.
 
 use endpointd_model::{Endpoint, Hints, TrafficDistribution};
 
 use super::rewrite;
-use crate::packing::Draft;
+use crate::packing::SliceAction;
 
-pub fn assign(drafts: &mut [Draft], distribution: TrafficDistribution) {
+pub fn assign(actions: &mut [SliceAction], distribution: TrafficDistribution) {
     let wants = |endpoint: &Endpoint| desired(endpoint, distribution);
     rewrite(
-        drafts,
+        actions,
         |slice| {
             let mut ready = slice.endpoints.iter().filter(|endpoint| endpoint.is_ready());
             ready.any(|endpoint| endpoint.hints.clone().unwrap_or_default() != wants(endpoint))

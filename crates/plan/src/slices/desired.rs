@@ -1,22 +1,22 @@
-//! From pods to the endpoints that should be published, group by group.
+//! Computes the endpoints to publish from the matching pods, group by group (docs/spec.md, 4.6).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{BadAddress, EndpointSlice, Family, Pod, Service, SharedStr, Uid};
 
-use super::missing_nodes_notice;
+use super::missing_nodes_event;
 use super::published::PublishedPod;
 use crate::port_set::{PortResolver, PortSet};
 use crate::{CarriedState, ExcludedPod, ExclusionReason, NodeState, Plan, PodOnNode, Retry, pods};
 
-/// The matching pods, sorted by name, with what does not depend on the family.
+/// The matching pods, sorted by name, with everything that does not depend on the family.
 pub struct PodsByName<'a> {
     service: &'a Service,
     eligible: Vec<Eligible<'a>>,
     port_sets: Vec<PortSet>,
     excluded_pods: BTreeSet<ExcludedPod>,
-    bad_by_pod: BTreeMap<SharedStr, BadAddress>,
-    /// Published although their node is not known, because they already are.
+    invalid_by_pod: BTreeMap<SharedStr, BadAddress>,
+    /// Pods on an unknown node that stay published because they already are (B10).
     kept: BTreeSet<SharedStr>,
 }
 
@@ -26,8 +26,8 @@ struct Eligible<'a> {
     port_set: usize,
 }
 
-/// The pods to publish in one family. A group may be empty: a pod that is skipped still makes its
-/// port set a wanted one.
+/// The pods to publish in one family. A group can be empty: the port set of an excluded pod stays in
+/// use.
 pub struct Groups<'a> {
     pub family: Family,
     pub pods_by_ports: BTreeMap<PortSet, Vec<PublishedPod<'a>>>,
@@ -49,11 +49,11 @@ impl<'a> PodsByName<'a> {
             }
         }
         let port_sets = resolver.into_port_sets();
-        let (bad_by_pod, kept) = (BTreeMap::new(), BTreeSet::new());
-        Self { service, eligible, port_sets, excluded_pods, bad_by_pod, kept }
+        let (invalid_by_pod, kept) = (BTreeMap::new(), BTreeSet::new());
+        Self { service, eligible, port_sets, excluded_pods, invalid_by_pod, kept }
     }
 
-    /// The pods of one family, in order of their names; the reasons for the others are kept.
+    /// The pods of one family, sorted by name. Records the reasons for excluded pods.
     pub fn publish(&mut self, family: Family, observed: &[&'a EndpointSlice]) -> Groups<'a> {
         let mut groups: Vec<Vec<PublishedPod>> = Vec::new();
         groups.resize_with(self.port_sets.len(), Vec::new);
@@ -67,7 +67,7 @@ impl<'a> PodsByName<'a> {
                 (None, NodeState::Known { zone }) => zone,
                 (None, NodeState::Unknown | NodeState::Gone) => None,
                 (Some(_), NodeState::Unknown) => {
-                    // Not seen yet is no reason to take out what is published.
+                    // An unobserved node must not remove a published endpoint (B10).
                     let zones = published_zones.get_or_insert_with(|| zone_by_pod(observed));
                     let Some(zone) = zones.get(&pod.uid) else { continue };
                     self.kept.insert(pod.name.clone());
@@ -76,7 +76,7 @@ impl<'a> PodsByName<'a> {
                 (Some(_), NodeState::Known { .. } | NodeState::Gone) => continue,
             };
             let addresses = pods::addresses(pod, family);
-            self.bad_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
+            self.invalid_by_pod.extend(addresses.bad.map(|bad| (pod.name.clone(), bad)));
             match PublishedPod::new(self.service, pod, &addresses, zone) {
                 Some(published) => groups[*port_set].push(published),
                 None => {
@@ -88,7 +88,7 @@ impl<'a> PodsByName<'a> {
         Groups { family, pods_by_ports: self.port_sets.iter().cloned().zip(groups).collect() }
     }
 
-    /// Says which pods were left out and why, and what people should be told about them.
+    /// Adds the excluded pods with their reasons and the events about them to the plan.
     pub fn report(mut self, carried: &mut CarriedState, plan: &mut Plan) {
         let mut messages = Vec::new();
         let not_kept = self.eligible.iter().filter(|one| !self.kept.contains(&one.pod.name));
@@ -101,16 +101,18 @@ impl<'a> PodsByName<'a> {
         plan.excluded_pods = self.excluded_pods.into_iter().collect();
         if !messages.is_empty() {
             let retry = Retry::MissingNodes(messages);
-            plan.event_records.push(missing_nodes_notice(self.service, &retry));
+            plan.event_records.push(missing_nodes_event(self.service, &retry));
             plan.retry = Some(retry);
         }
-        plan.event_records
-            .extend(pods::bad_address_notice(&self.bad_by_pod, &mut carried.told_bad));
+        plan.event_records.extend(pods::invalid_address_event(
+            &self.invalid_by_pod,
+            &mut carried.reported_invalid_pods,
+        ));
     }
 }
 
-/// A pod whose node is missing is skipped, unless the Service wants addresses whatever their
-/// state.
+/// Why a pod is excluded for its node. A Service with `publishNotReadyAddresses` publishes pods
+/// without a node.
 fn missing_node(service: &Service, pod: &Pod, node: NodeState) -> Option<ExclusionReason> {
     let is_missing = match node {
         NodeState::Known { .. } => pod.node_name.is_none(),
@@ -126,7 +128,7 @@ fn missing_node(service: &Service, pod: &Pod, node: NodeState) -> Option<Exclusi
     })
 }
 
-/// Of what is published now. By uid: another pod of the same name was never published.
+/// The zones of the published endpoints, by pod uid: a new pod can have the name of a published one.
 fn zone_by_pod<'a>(observed: &[&'a EndpointSlice]) -> BTreeMap<&'a Uid, Option<&'a SharedStr>> {
     let endpoints = observed.iter().copied().flat_map(|slice| &slice.endpoints);
     let zone = |endpoint: &'a endpointd_model::Endpoint| {
@@ -135,7 +137,7 @@ fn zone_by_pod<'a>(observed: &[&'a EndpointSlice]) -> BTreeMap<&'a Uid, Option<&
     endpoints.filter_map(zone).collect()
 }
 
-/// Upstream's error, two blanks for an unscheduled pod included.
+/// Upstream's error text, including its two spaces for an unscheduled pod.
 fn skipped_message(service: &Service, pod: &Pod) -> String {
     let node = pod.node_name.as_deref().unwrap_or("");
     format!("skipping Pod {} for Service {}: Node {node} Not Found", pod.name, service.key())

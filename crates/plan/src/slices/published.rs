@@ -1,5 +1,5 @@
-//! A pod as it should be published, built into an endpoint only if its slice is written. Most
-//! pods of most syncs are published already, and comparing costs no memory.
+//! A pod as it should be published. An endpoint is allocated only if its slice is written: in most
+//! syncs most pods are already published, and comparing them allocates nothing.
 
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use endpointd_model::{Conditions, Endpoint, IpStr, Pod, Service, SharedStr};
 
 use endpointd_mutants::{Mutant, is_on};
 
-use crate::packing::Wanted;
+use crate::packing::DesiredEndpoint;
 use crate::pods::{self, Addresses};
 
 pub struct PublishedPod<'a> {
@@ -16,18 +16,18 @@ pub struct PublishedPod<'a> {
     conditions: Conditions,
     hostname: Option<&'a SharedStr>,
     zone: Option<&'a SharedStr>,
-    /// Sorted as text, as upstream writes them.
-    addresses: OneOrMore,
+    /// Sorted as text, in upstream's order.
+    addresses: PodAddresses,
 }
 
-/// Nearly every pod has one address of a family.
-enum OneOrMore {
+/// Nearly every pod has one address per family.
+enum PodAddresses {
     One(IpAddr),
-    More(Vec<SharedStr>),
+    Many(Vec<SharedStr>),
 }
 
 impl<'a> PublishedPod<'a> {
-    /// Upstream: `podToEndpoint`. Without a good address there is nothing to publish.
+    /// Upstream: `podToEndpoint`. None if the pod has no valid address of the family.
     pub fn new(
         service: &Service,
         pod: &'a Pod,
@@ -36,12 +36,12 @@ impl<'a> PublishedPod<'a> {
     ) -> Option<Self> {
         let first = addresses.first?;
         let addresses = if addresses.more.is_empty() {
-            OneOrMore::One(first)
+            PodAddresses::One(first)
         } else {
             let all = std::iter::once(&first).chain(&addresses.more);
             let mut texts: Vec<SharedStr> = all.map(|ip| IpStr::new(*ip).into()).collect();
             texts.sort_unstable();
-            OneOrMore::More(texts)
+            PodAddresses::Many(texts)
         };
         let serving = pod.is_ready();
         let terminating = pod.is_terminating;
@@ -55,9 +55,9 @@ impl<'a> PublishedPod<'a> {
 
     fn has_addresses(&self, observed: &[SharedStr]) -> bool {
         match (&self.addresses, observed) {
-            (OneOrMore::One(ip), [text]) => *IpStr::new(*ip) == **text,
-            (OneOrMore::One(_), _) => false,
-            (OneOrMore::More(texts), observed) => {
+            (PodAddresses::One(ip), [text]) => *IpStr::new(*ip) == **text,
+            (PodAddresses::One(_), _) => false,
+            (PodAddresses::Many(texts), observed) => {
                 let mut sorted = observed.to_vec();
                 sorted.sort_unstable();
                 *texts == sorted
@@ -66,9 +66,9 @@ impl<'a> PublishedPod<'a> {
     }
 }
 
-impl Wanted for PublishedPod<'_> {
-    /// Pods are sorted by name and no two have the same, so where else identities differ decides
-    /// only whether they are equal.
+impl DesiredEndpoint for PublishedPod<'_> {
+    /// Pods are sorted by name, and names are unique. The other parts of the identity therefore only
+    /// decide equality, not order.
     fn compare(&self, observed: &Endpoint) -> Ordering {
         let target = observed.target_ref.as_ref();
         let by_name = self.pod.name.as_ref().cmp(target.map_or("", |target| &target.name));
@@ -97,8 +97,8 @@ impl Wanted for PublishedPod<'_> {
     fn to_endpoint(&self) -> Endpoint {
         Endpoint {
             addresses: match &self.addresses {
-                OneOrMore::One(ip) => vec![IpStr::new(*ip).into()],
-                OneOrMore::More(texts) => texts.clone(),
+                PodAddresses::One(ip) => vec![IpStr::new(*ip).into()],
+                PodAddresses::Many(texts) => texts.clone(),
             },
             conditions: self.conditions,
             hostname: self.hostname.cloned(),

@@ -1,14 +1,14 @@
-//! What every slice of one Service has in common, and which observed slices are its own.
+//! The metadata of every slice of one Service, and which observed slices belong to it.
 
 use endpointd_model::{EndpointSlice, Family, Labels, Meta, OwnerRef, Service, SharedStr, names};
 
 use endpointd_mutants::{Mutant, is_on};
 
-use crate::packing::Relabel;
+use crate::packing::LabelUpdate;
 use crate::port_set::PortSet;
 use crate::slice_names::generate_name;
 
-/// Set by us alone; a difference in them is no reason to write.
+/// Labels that only the controller sets. A difference in them alone causes no write (4.9).
 const RESERVED_LABELS: [&str; 3] = [names::SERVICE_NAME, names::MANAGED_BY, names::HEADLESS];
 
 pub struct Template<'a> {
@@ -32,22 +32,22 @@ impl<'a> Template<'a> {
         Self { service, inherited, labels: labels.into_iter().collect() }
     }
 
-    /// The slices this controller answers for, sorted by name. One that is being deleted is as
-    /// good as gone.
+    /// The slices that the controller considers (4.3), sorted by name. Slices that are being deleted
+    /// are ignored.
     pub fn observed<'s>(&self, slices: &[&'s EndpointSlice]) -> Vec<&'s EndpointSlice> {
-        let is_ours = |slice: &&&EndpointSlice| {
+        let is_managed = |slice: &&&EndpointSlice| {
             let meta = &slice.meta;
             meta.namespace == self.service.namespace
                 && meta.labels.has(names::SERVICE_NAME, &self.service.name)
                 && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
                 && (!meta.is_deleting() || is_on(Mutant::UseDeletingSlices))
         };
-        let mut observed: Vec<_> = slices.iter().filter(is_ours).copied().collect();
+        let mut observed: Vec<_> = slices.iter().filter(is_managed).copied().collect();
         observed.sort_by(|a, b| a.meta.name.cmp(&b.meta.name));
         observed
     }
 
-    /// Upstream: `ownedBy`. A slice of an older Service of the same name has another uid.
+    /// Upstream: `ownedBy`. A slice of a deleted Service of the same name has another owner uid.
     pub fn owns(&self, slice: &EndpointSlice) -> bool {
         slice.meta.owners.iter().any(|owner| {
             (owner.uid == self.service.uid || is_on(Mutant::OwnerUidIgnored))
@@ -56,13 +56,13 @@ impl<'a> Template<'a> {
         })
     }
 
-    pub fn relabel(&self, slice: &EndpointSlice) -> Relabel {
-        let is_due = !inherited(&slice.meta.labels).eq(inherited(&self.inherited));
-        Relabel { is_due, labels: self.labels.clone() }
+    pub fn label_update(&self, slice: &EndpointSlice) -> LabelUpdate {
+        let is_needed = !inherited(&slice.meta.labels).eq(inherited(&self.inherited));
+        LabelUpdate { is_needed, labels: self.labels.clone() }
     }
 
     /// A new slice without endpoints.
-    pub fn blank(&self, family: Family, ports: &PortSet) -> EndpointSlice {
+    pub fn new_slice(&self, family: Family, ports: &PortSet) -> EndpointSlice {
         let service = self.service;
         let owner = OwnerRef {
             api_version: "v1".into(),
@@ -94,7 +94,7 @@ fn inherited(labels: &Labels) -> impl Iterator<Item = (SharedStr, SharedStr)> {
         .map(|(key, value)| (key.clone(), value.clone()))
 }
 
-/// Upstream: `placeholderSliceCompare`, for which an absent label and an empty one are the same.
+/// Upstream: `placeholderSliceCompare`, in which an absent and an empty label value are equal.
 pub fn is_same_placeholder(observed: &EndpointSlice, placeholder: &EndpointSlice) -> bool {
     let covers = |a: &Labels, b: &Labels| {
         a.iter().all(|(key, value)| b.get(key).map_or("", AsRef::as_ref) == value.as_ref())

@@ -1,12 +1,12 @@
-//! Hints by topology annotation and by traffic distribution.
+//! Hints for the topology annotation and for `trafficDistribution` (docs/spec.md, 4.10 and 5).
 
 use endpointd_plan::{Topology, is_overloaded};
 use expect_test::expect;
 
-use crate::fixture::{Scene, slices};
+use crate::fixture::{Fixture, slices};
 
-/// Pods as `zone x count`, each on a node of its zone; zones have the CPUs given.
-fn world(service: &str, pods: &[(&str, usize)], cores: &[(&str, u32)]) -> Scene {
+/// `pods` gives the number of pods per zone, `cores` the CPU cores of each zone's only node.
+fn cluster(service: &str, pods: &[(&str, usize)], cores: &[(&str, u32)]) -> Fixture {
     let mut text = format!("service web port=80 {service}");
     for (zone, cores) in cores {
         text += &format!("; node n-{zone} {zone} cpu={cores}");
@@ -24,8 +24,8 @@ fn world(service: &str, pods: &[(&str, usize)], cores: &[(&str, u32)]) -> Scene 
 const EVEN: &[(&str, u32)] = &[("za", 4), ("zb", 4)];
 
 #[test]
-fn endpoints_are_spread_in_proportion_to_cpu() {
-    world("auto", &[("za", 4)], EVEN).check(expect![[r#"
+fn ready_endpoints_are_hinted_in_proportion_to_cpu() {
+    cluster("auto", &[("za", 4)], EVEN).check(expect![[r#"
         create endpointslices web-* IPv4 80/TCP
           10.0.0.1 ready on=n-za in=za for=zb
           10.0.0.2 ready on=n-za in=za for=zb
@@ -35,10 +35,10 @@ fn endpoints_are_spread_in_proportion_to_cpu() {
 }
 
 #[test]
-fn hints_that_are_good_enough_stay() {
-    world("auto", &[("za", 6), ("zb", 6)], EVEN)
+fn valid_hints_stay() {
+    cluster("auto", &[("za", 6), ("zb", 6)], EVEN)
         .max(6)
-        .settle()
+        .applied()
         .then("pod web-x 10.0.0.99 ready on=n-za")
         .check(expect![[r#"
             create endpointslices web-* IPv4 80/TCP
@@ -47,7 +47,7 @@ fn hints_that_are_good_enough_stay() {
 
 #[test]
 fn unready_endpoints_get_no_hints() {
-    world("auto", &[("za", 2), ("zb", 2)], EVEN)
+    cluster("auto", &[("za", 2), ("zb", 2)], EVEN)
         .then("pod web-9 10.0.0.9 unready on=n-za")
         .check(expect![[r#"
             create endpointslices web-* IPv4 80/TCP
@@ -60,15 +60,15 @@ fn unready_endpoints_get_no_hints() {
 }
 
 #[test]
-fn it_refuses_with_upstreams_words() {
-    let record = |scene: Scene| -> Vec<String> {
-        scene.plan().event_records.into_iter().map(|record| record.message).collect()
+fn refused_hints_give_upstreams_reasons() {
+    let record = |fixture: Fixture| -> Vec<String> {
+        fixture.plan().event_records.into_iter().map(|record| record.message).collect()
     };
-    let few = world("auto", &[("za", 1)], EVEN);
-    let one_zone = world("auto", &[("za", 3)], &[("za", 4)]);
-    let overload = world("auto", &[("za", 3)], &[("za", 100), ("zb", 1), ("zc", 1)]);
+    let few = cluster("auto", &[("za", 1)], EVEN);
+    let one_zone = cluster("auto", &[("za", 3)], &[("za", 4)]);
+    let overload = cluster("auto", &[("za", 3)], &[("za", 100), ("zb", 1), ("zc", 1)]);
     let no_node = slices("service web port=80 auto");
-    let no_zone = world("auto", &[("za", 2), ("zb", 1)], EVEN)
+    let no_zone = cluster("auto", &[("za", 2), ("zb", 1)], EVEN)
         .then("node odd unready; pod web-9 10.0.0.9 ready on=odd");
     let all: Vec<String> =
         [few, one_zone, overload, no_node, no_zone].into_iter().flat_map(record).collect();
@@ -83,19 +83,19 @@ fn it_refuses_with_upstreams_words() {
 #[test]
 fn a_node_without_zone_or_cpu_makes_the_nodes_insufficient() {
     for node in ["node odd", "node odd za cpu=0"] {
-        let scene = world("auto", &[("za", 2), ("zb", 2)], EVEN).then(node);
-        assert_eq!(Topology::of(scene.world.nodes.values()), Topology::Insufficient, "{node}");
+        let fixture = cluster("auto", &[("za", 2), ("zb", 2)], EVEN).then(node);
+        assert_eq!(Topology::of(fixture.cluster.nodes.values()), Topology::Insufficient, "{node}");
     }
     for node in ["node odd unready", "node odd control-plane"] {
-        let scene = world("auto", &[("za", 2), ("zb", 2)], EVEN).then(node);
-        assert_ne!(Topology::of(scene.world.nodes.values()), Topology::Insufficient, "{node}");
+        let fixture = cluster("auto", &[("za", 2), ("zb", 2)], EVEN).then(node);
+        assert_ne!(Topology::of(fixture.cluster.nodes.values()), Topology::Insufficient, "{node}");
     }
 }
 
 #[test]
-fn refusing_removes_hints_and_is_said_once() {
-    world("auto", &[("za", 2), ("zb", 2)], EVEN)
-        .settle()
+fn refused_hints_are_removed_and_reported_once() {
+    cluster("auto", &[("za", 2), ("zb", 2)], EVEN)
+        .applied()
         .then("node n-zb zb cpu=4 unready")
         .check(expect![[r#"
             update endpointslices web-2smwnc6jlm IPv4 80/TCP
@@ -114,9 +114,9 @@ fn refusing_removes_hints_and_is_said_once() {
 }
 
 #[test]
-fn turning_the_annotation_off_removes_hints_and_is_said() {
-    world("auto", &[("za", 2), ("zb", 2)], EVEN)
-        .settle()
+fn annotation_turned_off_removes_hints_and_records_an_event() {
+    cluster("auto", &[("za", 2), ("zb", 2)], EVEN)
+        .applied()
         .then("service web port=80")
         .check(expect![[r#"
             update endpointslices web-2smwnc6jlm IPv4 80/TCP
@@ -128,8 +128,8 @@ fn turning_the_annotation_off_removes_hints_and_is_said() {
 }
 
 #[test]
-fn a_zone_without_usable_nodes_is_hinted_and_comes_to_rest() {
-    world("auto", &[("za", 3), ("zb", 3)], EVEN)
+fn a_zone_without_usable_nodes_is_hinted_once() {
+    cluster("auto", &[("za", 3), ("zb", 3)], EVEN)
         .then("node n-zc zc unready; pod web-9 10.0.0.9 ready on=n-zc")
         .check(expect![[r#"
             create endpointslices web-* IPv4 80/TCP
@@ -144,19 +144,19 @@ fn a_zone_without_usable_nodes_is_hinted_and_comes_to_rest() {
 }
 
 #[test]
-fn a_service_below_a_zones_minimum_is_overloaded() {
-    let mut scene = world("auto", &[("za", 3), ("zb", 3)], EVEN);
-    scene.apply();
-    let topology = |scene: &Scene| Topology::of(scene.world.nodes.values());
-    assert!(!is_overloaded(&scene.carried.hints, &topology(&scene)));
-    scene = scene.then("node n-za za cpu=40");
-    assert!(is_overloaded(&scene.carried.hints, &topology(&scene)));
-    scene = scene.then("gone node n-za");
-    assert!(is_overloaded(&scene.carried.hints, &topology(&scene)), "no ratios at all");
+fn a_service_below_the_minimum_of_a_zone_is_overloaded() {
+    let mut fixture = cluster("auto", &[("za", 3), ("zb", 3)], EVEN);
+    fixture.apply();
+    let topology = |fixture: &Fixture| Topology::of(fixture.cluster.nodes.values());
+    assert!(!is_overloaded(&fixture.carried.hints, &topology(&fixture)));
+    fixture = fixture.then("node n-za za cpu=40");
+    assert!(is_overloaded(&fixture.carried.hints, &topology(&fixture)));
+    fixture = fixture.then("gone node n-za");
+    assert!(is_overloaded(&fixture.carried.hints, &topology(&fixture)), "no ratios at all");
 }
 
 #[test]
-fn traffic_distribution_hints_for_the_own_zone_or_node() {
+fn traffic_distribution_hints_the_own_zone_or_node() {
     for (prefer, expected) in [
         (
             "PreferClose",
@@ -195,7 +195,7 @@ fn traffic_distribution_hints_for_the_own_zone_or_node() {
               10.0.0.9 not-ready on=n-za in=za"#]],
         ),
     ] {
-        world(&format!("prefer={prefer}"), &[("za", 1), ("zb", 1)], EVEN)
+        cluster(&format!("prefer={prefer}"), &[("za", 1), ("zb", 1)], EVEN)
             .then("node bare; pod web-8 10.0.0.8 ready on=bare; pod web-9 10.0.0.9 unready on=n-za")
             .check(expected);
     }
@@ -203,7 +203,7 @@ fn traffic_distribution_hints_for_the_own_zone_or_node() {
 
 #[test]
 fn the_annotation_wins_over_traffic_distribution() {
-    world("auto prefer=PreferSameNode", &[("za", 1), ("zb", 1)], EVEN).check(expect![[r#"
+    cluster("auto prefer=PreferSameNode", &[("za", 1), ("zb", 1)], EVEN).check(expect![[r#"
         create endpointslices web-* IPv4 80/TCP
           10.0.0.1 ready on=n-za in=za for=za
           10.0.0.2 ready on=n-zb in=zb for=zb
@@ -211,9 +211,9 @@ fn the_annotation_wins_over_traffic_distribution() {
 }
 
 #[test]
-fn a_change_of_distribution_rewrites_only_what_is_wrong() {
-    world("prefer=PreferSameNode", &[("za", 1), ("zb", 1)], EVEN)
-        .settle()
+fn changed_traffic_distribution_rewrites_only_differing_slices() {
+    cluster("prefer=PreferSameNode", &[("za", 1), ("zb", 1)], EVEN)
+        .applied()
         .then("service web port=80 prefer=PreferClose")
         .check(expect![[r#"
             update endpointslices web-2smwnc6jlm IPv4 80/TCP

@@ -1,4 +1,5 @@
-//! The rules of the contract, one by one: a small world in words, and the plan it must give.
+//! One test per rule of `docs/spec.md`: a cluster state in the fixture language and the text of the
+//! plan that it must give.
 
 mod fixture;
 

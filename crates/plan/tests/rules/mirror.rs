@@ -1,13 +1,13 @@
-//! The rules of the mirroring controller, one by one.
+//! The rules of the mirroring controller (docs/spec.md, section 6).
 
 use endpointd_model::{Timestamp, Write, names};
 use expect_test::expect;
 
-use crate::fixture::{Scene, mirror};
+use crate::fixture::{Fixture, mirror};
 
-fn mirrored() -> Scene {
+fn mirrored() -> Fixture {
     mirror("service web manual port=80; endpoints web ready=10.0.0.1,10.0.0.2 port=http:8080")
-        .settle()
+        .applied()
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn hand_written_endpoints_are_mirrored() {
 }
 
 #[test]
-fn an_external_name_without_selector_is_mirrored_too() {
+fn an_external_name_service_without_selector_is_mirrored() {
     mirror("service web manual external; endpoints web ready=10.0.0.1 port=http:8080").check(
         expect![[r#"
             create endpointslices web-* IPv4 http:8080/TCP
@@ -34,7 +34,7 @@ fn an_external_name_without_selector_is_mirrored_too() {
 }
 
 #[test]
-fn what_should_not_be_mirrored_any_more_goes() {
+fn slices_that_are_no_longer_mirrored_are_deleted() {
     let gone = [
         "gone endpoints web".to_owned(),
         "gone service web".to_owned(),
@@ -51,7 +51,7 @@ fn what_should_not_be_mirrored_any_more_goes() {
 }
 
 #[test]
-fn skip_mirror_needs_exactly_true() {
+fn skip_mirror_requires_the_value_true() {
     mirror(&format!(
         "service web manual; endpoints web ready=10.0.0.1 port=x:1 label={}=yes",
         names::SKIP_MIRROR
@@ -76,7 +76,7 @@ fn subsets_are_repacked_and_not_ready_wins() {
 }
 
 #[test]
-fn addresses_over_the_limit_and_invalid_ones_are_skipped_and_told() {
+fn addresses_over_the_limit_and_invalid_ones_are_skipped_and_reported() {
     mirror(
         "service web manual
          endpoints web ready=10.0.0.1,0.bad,10.0.0.3,0.0.0.0 unready=10.0.0.4 port=a:1",
@@ -91,7 +91,7 @@ fn addresses_over_the_limit_and_invalid_ones_are_skipped_and_told() {
 }
 
 #[test]
-fn two_spellings_are_one_endpoint() {
+fn two_spellings_of_an_address_are_one_endpoint() {
     mirror("service web manual; endpoints web ready=10.0.0.1,010.0.0.1 port=a:1").check(expect![[
         r#"
             create endpointslices web-* IPv4 a:1/TCP
@@ -114,14 +114,14 @@ fn ports_with_an_app_protocol_stay_with_their_subset() {
 
 #[test]
 fn labels_annotations_and_owner_are_copied() {
-    let scene = mirror(&format!(
+    let fixture = mirror(&format!(
         "service web manual
          endpoints web ready=10.0.0.1 port=a:1 label=team=x note=a=b note={}=then note={}=all",
         names::TRIGGER_TIME,
         names::LAST_APPLIED
     ))
-    .settle();
-    let (_, slice) = scene.world.slices.first_key_value().expect("one slice");
+    .applied();
+    let (_, slice) = fixture.cluster.slices.first_key_value().expect("one slice");
     let meta = &slice.meta;
     let keys = |labels: &endpointd_model::Labels| -> Vec<String> {
         labels.iter().map(|(key, value)| format!("{key}={value}")).collect()
@@ -136,13 +136,13 @@ fn labels_annotations_and_owner_are_copied() {
         "{} {} {}",
         meta.owners[0].kind, meta.owners[0].name, meta.owners[0].uid
     ));
-    scene.then("endpoints web ready=10.0.0.1 port=a:1 label=team=y").check(expect![[r#"
+    fixture.then("endpoints web ready=10.0.0.1 port=a:1 label=team=y").check(expect![[r#"
         update endpointslices web-jdf4cm5js7 IPv4 a:1/TCP
           10.0.0.1 ready"#]]);
 }
 
 #[test]
-fn recreated_endpoints_take_their_slices_over() {
+fn recreated_endpoints_reuse_the_slices() {
     mirrored().then("endpoints web uid=new ready=10.0.0.1,10.0.0.2 port=http:8080").check(expect![
         [r#"
             update endpointslices web-k7hskjwqvj IPv4 http:8080/TCP
@@ -152,23 +152,23 @@ fn recreated_endpoints_take_their_slices_over() {
 }
 
 #[test]
-fn a_second_slice_of_a_group_goes_and_the_right_one_stays() {
+fn a_second_slice_of_a_group_is_deleted_and_the_correct_one_stays() {
     mirrored()
-        .edit(|world| {
-            let (_, slice) = world.slices.first_key_value().expect("one slice");
+        .edit(|cluster| {
+            let (_, slice) = cluster.slices.first_key_value().expect("one slice");
             let mut second = slice.clone();
             second.meta.name = "web-a".into();
             second.endpoints.clear();
-            world.slices.insert(second.meta.key(), second);
+            cluster.slices.insert(second.meta.key(), second);
         })
         .check(expect!["delete endpointslices web-a"]);
 }
 
 #[test]
-fn a_duplicate_hides_no_missing_endpoint() {
+fn a_duplicate_endpoint_does_not_hide_a_missing_one() {
     mirrored()
-        .edit(|world| {
-            let (_, slice) = world.slices.iter_mut().next().expect("one slice");
+        .edit(|cluster| {
+            let (_, slice) = cluster.slices.iter_mut().next().expect("one slice");
             slice.endpoints[1] = slice.endpoints[0].clone();
         })
         .check(expect![[r#"
@@ -178,9 +178,9 @@ fn a_duplicate_hides_no_missing_endpoint() {
 }
 
 #[test]
-fn new_ports_recycle_the_slice_of_old_ones_family_by_family() {
+fn changed_ports_recycle_slices_within_a_family() {
     mirror("service web manual; endpoints web ready=10.0.0.1,fd00::1 port=a:1")
-        .settle()
+        .applied()
         .then("endpoints web ready=10.0.0.1,fd00::1 port=a:2")
         .check(expect![[r#"
             update endpointslices web-jdf4cm5js7 IPv4 a:2/TCP
@@ -190,7 +190,7 @@ fn new_ports_recycle_the_slice_of_old_ones_family_by_family() {
 }
 
 #[test]
-fn endpoints_being_deleted_get_no_creates() {
+fn endpoints_being_deleted_get_no_new_slices() {
     mirror("service web manual; endpoints web deleting ready=10.0.0.1 port=a:1")
         .check(expect![[""]]);
     mirrored().then("endpoints web deleting ready=10.0.0.1 port=http:8080").check(expect![[r#"
@@ -200,21 +200,21 @@ fn endpoints_being_deleted_get_no_creates() {
 
 #[test]
 fn a_mirrored_slice_keeps_its_finalizers() {
-    let scene = mirrored().edit(|world| {
-        for slice in world.slices.values_mut() {
+    let fixture = mirrored().edit(|cluster| {
+        for slice in cluster.slices.values_mut() {
             slice.meta.finalizers = vec!["example.com/hold".into()];
         }
     });
-    let plan = scene.then("endpoints web ready=10.0.0.3 port=http:8080").plan();
+    let plan = fixture.then("endpoints web ready=10.0.0.3 port=http:8080").plan();
     let Some(Write::Update(object)) = plan.writes.first() else { panic!("not updated: {plan}") };
     assert_eq!(object.meta().finalizers, ["example.com/hold".into()]);
 }
 
 #[test]
-fn a_slice_held_by_a_finalizer_is_in_nobodys_way() {
+fn a_deleting_slice_held_by_a_finalizer_is_ignored() {
     mirrored()
-        .edit(|world| {
-            for slice in world.slices.values_mut() {
+        .edit(|cluster| {
+            for slice in cluster.slices.values_mut() {
                 slice.meta.finalizers = vec!["example.com/hold".into()];
                 slice.meta.deleted = Some(Timestamp::UNIX_EPOCH);
             }
@@ -226,7 +226,7 @@ fn a_slice_held_by_a_finalizer_is_in_nobodys_way() {
 }
 
 #[test]
-fn reserved_labels_on_endpoints_come_to_rest() {
+fn reserved_labels_on_endpoints_cause_one_write() {
     mirror(&format!(
         "service web manual; endpoints web ready=10.0.0.1 port=a:1 label={}=me label={}=other",
         names::MANAGED_BY,

@@ -1,4 +1,4 @@
-//! How many endpoints each zone should have, and what must move to get there.
+//! How many endpoints each zone should have, and how many hints move from which zone to which.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use endpointd_model::SharedStr;
 
 use super::{CountByZone, Topology};
 
-/// The most any single endpoint may be overloaded.
+/// Overload threshold: by how much the traffic of one endpoint may exceed its share.
 const OVERLOAD_MAX: f64 = 0.2;
 
 #[derive(Clone, Copy, Debug)]
@@ -17,12 +17,12 @@ pub struct Allocation {
 
 pub type Allocations = BTreeMap<SharedStr, Allocation>;
 
-/// The fewest endpoints that can carry this share without being overloaded.
+/// The fewest endpoints that carry this share without exceeding the overload threshold.
 pub fn minimum(desired: f64) -> usize {
     (desired * (1.0 / (1.0 + OVERLOAD_MAX))).ceil() as usize
 }
 
-/// Upstream: `getAllocations`. An error is the reason, in upstream's words.
+/// Upstream: `getAllocations`. An error is the reason for the refusal, in upstream's words.
 pub fn allocate(topology: &Topology, n_ready: usize) -> Result<Allocations, String> {
     let ratios = match topology {
         Topology::Unseen => return Err("Nodes only ready in one zone".into()),
@@ -55,8 +55,9 @@ pub fn allocate(topology: &Topology, n_ready: usize) -> Result<Allocations, Stri
     Ok(ratios.iter().map(allocation).collect())
 }
 
-/// Endpoints to give and to receive, by zone: from the largest surplus to the largest deficit, one
-/// at a time, as long as it is worth it. Upstream: `getGivingAndReceivingZones`.
+/// Hints to give and to receive, by zone. They move one at a time from the zone with the largest
+/// surplus to the zone with the largest deficit, until surplus or deficit is below 0.5 or both are
+/// below 1. Upstream: `getGivingAndReceivingZones`.
 pub fn moves(allocations: &Allocations, counts: &CountByZone) -> (CountByZone, CountByZone) {
     let mut surplus: BTreeMap<&SharedStr, f64> = BTreeMap::new();
     let mut deficit: BTreeMap<&SharedStr, f64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What the nodes say about zones.
+//! Each zone's share of usable CPU, computed from the nodes.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::CountByZone;
 use super::allocation::minimum;
 use crate::CarriedHints;
 
-/// Each zone's share of the CPU that pods can use, as far as it is known.
+/// Each zone's share of the CPU that pods can use, if the nodes determine it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Topology {
-    /// No node was ever seen.
+    /// No node was ever observed.
     #[default]
     Unseen,
     /// A usable node lacks its zone or CPU, or there are fewer than two zones.

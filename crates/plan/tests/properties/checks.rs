@@ -1,4 +1,4 @@
-//! The laws every plan keeps.
+//! The properties of every plan.
 
 use std::collections::BTreeMap;
 
@@ -8,40 +8,40 @@ use endpointd_model::{
 };
 use endpointd_plan::{CarriedState, ClusterState, Plan, endpoints, mirror, slices};
 
-use crate::worlds::{Case, key};
+use crate::generators::{Case, key};
 
-/// All laws at once: building worlds costs more than checking them.
+/// Checks all properties at once, because generating a cluster state costs more than the checks.
 pub fn check(case: &Case, controller: Controller) {
-    let plan = planned(case, controller, &case.world, &CarriedState::default());
-    order_of_input_does_not_matter(case, controller, &plan);
-    writes_are_guarded(&plan);
-    only_ours_is_touched(&case.world, controller, &plan);
-    no_slice_grows_over_its_maximum(case, controller, &plan);
-    let after = applied(&case.world, &plan.writes);
-    nothing_is_left_to_do(case, controller, &after, &plan);
+    let plan = planned(case, controller, &case.cluster, &CarriedState::default());
+    input_order_does_not_matter(case, controller, &plan);
+    writes_have_preconditions(&plan);
+    only_managed_objects_are_written(&case.cluster, controller, &plan);
+    no_slice_exceeds_the_maximum(case, controller, &plan);
+    let after = applied(&case.cluster, &plan.writes);
+    the_next_plan_is_empty(case, controller, &after, &plan);
     if controller == Controller::Slices {
         every_eligible_pod_is_published_once(&after);
     }
-    every_prefix_leads_to_the_same_place(case, controller, &plan, &after);
+    every_prefix_converges(case, controller, &plan, &after);
 }
 
 fn planned(
     case: &Case,
     controller: Controller,
-    world: &ClusterState,
+    cluster: &ClusterState,
     carried: &CarriedState,
 ) -> Plan {
-    world.plan(controller, &key(), carried, &case.settings)
+    cluster.plan(controller, &key(), carried, &case.settings)
 }
 
-fn applied(world: &ClusterState, writes: &[Write]) -> ClusterState {
-    let mut world = world.clone();
-    writes.iter().for_each(|write| world.apply(write));
-    world
+fn applied(cluster: &ClusterState, writes: &[Write]) -> ClusterState {
+    let mut cluster = cluster.clone();
+    writes.iter().for_each(|write| cluster.apply(write));
+    cluster
 }
 
-fn order_of_input_does_not_matter(case: &Case, controller: Controller, plan: &Plan) {
-    let index = case.world.index();
+fn input_order_does_not_matter(case: &Case, controller: Controller, plan: &Plan) {
+    let index = case.cluster.index();
     let carried = CarriedState::default();
     let shuffled = match controller {
         Controller::Slices => {
@@ -62,10 +62,10 @@ fn order_of_input_does_not_matter(case: &Case, controller: Controller, plan: &Pl
             mirror(&snapshot, &case.settings)
         }
     };
-    assert_eq!(&shuffled, plan, "the order of the input shows");
+    assert_eq!(&shuffled, plan, "the plan depends on the order of the input");
 }
 
-fn writes_are_guarded(plan: &Plan) {
+fn writes_have_preconditions(plan: &Plan) {
     for write in &plan.writes {
         match write {
             Write::Create(object) => assert!(object.meta().uid.is_empty()),
@@ -85,10 +85,10 @@ fn manager(controller: Controller) -> &'static str {
     }
 }
 
-fn only_ours_is_touched(world: &ClusterState, controller: Controller, plan: &Plan) {
+fn only_managed_objects_are_written(cluster: &ClusterState, controller: Controller, plan: &Plan) {
     for write in &plan.writes {
         assert_eq!(write.key().namespace.as_ref(), "ns");
-        let observed = world.slices.get(&write.key());
+        let observed = cluster.slices.get(&write.key());
         match (controller, write) {
             (Controller::Endpoints, _) => assert_eq!(write.key(), key()),
             (_, Write::Create(_)) => assert!(observed.is_none(), "the name is taken:\n{plan}"),
@@ -102,7 +102,7 @@ fn only_ours_is_touched(world: &ClusterState, controller: Controller, plan: &Pla
     }
 }
 
-fn no_slice_grows_over_its_maximum(case: &Case, controller: Controller, plan: &Plan) {
+fn no_slice_exceeds_the_maximum(case: &Case, controller: Controller, plan: &Plan) {
     let max = match controller {
         Controller::Slices => case.settings.endpoints_per_slice_max,
         Controller::Mirror => case.settings.mirrored_per_subset_max,
@@ -110,35 +110,45 @@ fn no_slice_grows_over_its_maximum(case: &Case, controller: Controller, plan: &P
     };
     for object in plan.writes.iter().filter_map(Write::object) {
         let Object::Slice(slice) = object else { panic!("a slice controller writes slices") };
-        let observed = case.world.slices.get(&slice.meta.key());
+        let observed = case.cluster.slices.get(&slice.meta.key());
         let was = observed.map_or(0, |observed| observed.endpoints.len());
         assert!(slice.endpoints.len() <= max.max(was), "{plan}");
     }
 }
 
-fn nothing_is_left_to_do(case: &Case, controller: Controller, after: &ClusterState, plan: &Plan) {
+fn the_next_plan_is_empty(case: &Case, controller: Controller, after: &ClusterState, plan: &Plan) {
     for carried in [&plan.carried, &CarriedState::default()] {
         let again = planned(case, controller, after, carried);
-        assert!(again.is_empty(), "not at rest. First:\n{plan}\nThen:\n{again}");
+        assert!(
+            again.writes.is_empty(),
+            "the second plan writes. First:\n{plan}\nSecond:\n{again}"
+        );
     }
-    let told_again = planned(case, controller, after, &plan.carried).event_records;
-    let repeats = told_again.iter().filter(|record| record.reason.as_str().starts_with("Topology"));
-    assert_eq!(repeats.count(), 0, "hint events are for transitions: {told_again:?}");
+    let events_again = planned(case, controller, after, &plan.carried).event_records;
+    let repeats =
+        events_again.iter().filter(|record| record.reason.as_str().starts_with("Topology"));
+    assert_eq!(repeats.count(), 0, "hint events are for transitions: {events_again:?}");
 }
 
-/// An independent, slow, obvious account of what must be there.
+/// An independent and simple computation of the endpoints that must be published.
 fn every_eligible_pod_is_published_once(after: &ClusterState) {
     let Some(service) = after.services.get(&key()) else { return };
     if service.is_external_name || service.selector.is_empty() || service.is_deleting {
         return;
     }
     for family in [Family::V4, Family::V6] {
-        let ours: Vec<&EndpointSlice> =
+        let managed: Vec<&EndpointSlice> =
             after.slices.values().filter(|s| is_live(s, family)).collect();
         let wanted = families(service).contains(&family);
-        assert_eq!(wanted, !ours.is_empty(), "a slice for each family, and no other");
+        assert_eq!(
+            wanted,
+            !managed.is_empty(),
+            "slices exist for each family of the Service and no other"
+        );
         let mut n_by_pod: BTreeMap<&SharedStr, usize> = BTreeMap::new();
-        for target in ours.iter().flat_map(|s| &s.endpoints).filter_map(|e| e.target_ref.as_ref()) {
+        for target in
+            managed.iter().flat_map(|s| &s.endpoints).filter_map(|e| e.target_ref.as_ref())
+        {
             *n_by_pod.entry(&target.name).or_default() += 1;
         }
         for pod in after.pods.values() {
@@ -165,48 +175,47 @@ fn families(service: &Service) -> Vec<Family> {
     }
 }
 
-fn is_published(world: &ClusterState, service: &Service, pod: &Pod, family: Family) -> bool {
+fn is_published(cluster: &ClusterState, service: &Service, pod: &Pod, family: Family) -> bool {
     let has_address = pod.ips.all.iter().any(|ip| match ip {
         PodIp::Ip(ip) => Family::of(*ip) == family && is_forbidden_endpoint_ip(*ip).is_none(),
         PodIp::Invalid(_) => false,
     });
-    let has_node = pod.node_name.as_ref().is_some_and(|name| world.nodes.contains_key(name));
+    let has_node = pod.node_name.as_ref().is_some_and(|name| cluster.nodes.contains_key(name));
     service.selector.selects(&pod.labels)
         && pod.phase == endpointd_model::Phase::Active
         && has_address
         && (has_node || service.publish_not_ready)
 }
 
-/// Whatever part of a plan gets through, planning again ends where the whole plan does.
-fn every_prefix_leads_to_the_same_place(
-    case: &Case,
-    controller: Controller,
-    plan: &Plan,
-    after: &ClusterState,
-) {
+/// Any prefix of a plan's writes, followed by a new plan, reaches the same state as the whole plan.
+fn every_prefix_converges(case: &Case, controller: Controller, plan: &Plan, after: &ClusterState) {
     let goal = published(after);
     for n in 0..plan.writes.len() {
-        let partly = applied(&case.world, &plan.writes[..n]);
-        let rest = planned(case, controller, &partly, &CarriedState::default());
-        let end = applied(&partly, &rest.writes);
-        assert_eq!(published(&end), goal, "after {n} writes of:\n{plan}\nthen:\n{rest}");
+        let partly = applied(&case.cluster, &plan.writes[..n]);
+        let second = planned(case, controller, &partly, &CarriedState::default());
+        let end = applied(&partly, &second.writes);
+        assert_eq!(published(&end), goal, "after {n} writes of:\n{plan}\nthen:\n{second}");
         let again = planned(case, controller, &end, &CarriedState::default());
-        assert!(again.is_empty(), "after {n} writes of:\n{plan}\nnot at rest:\n{again}");
+        assert!(
+            again.writes.is_empty(),
+            "after {n} writes of:\n{plan}\nthe next plan writes:\n{again}"
+        );
     }
 }
 
-/// What readers can see, wherever it is written. Hints by topology depend on where endpoints lie,
-/// and a Service being deleted keeps what happens to have room.
-fn published(world: &ClusterState) -> Vec<String> {
-    let service = world.services.get(&key());
+/// The published endpoints, whichever slice has them. Topology hints are left out because they depend
+/// on the slice; a Service that is being deleted is left out because it keeps only endpoints that fit
+/// into existing slices.
+fn published(cluster: &ClusterState) -> Vec<String> {
+    let service = cluster.services.get(&key());
     let has_free_hints = service.is_some_and(|one| one.topology == TopologyMode::Auto);
     if service.is_some_and(|one| one.is_deleting)
-        || world.endpoints.values().any(|one| one.meta.is_deleting())
+        || cluster.endpoints.values().any(|one| one.meta.is_deleting())
     {
         return Vec::new();
     }
     let mut lines = Vec::new();
-    for slice in world.slices.values().filter(|slice| !slice.meta.is_deleting()) {
+    for slice in cluster.slices.values().filter(|slice| !slice.meta.is_deleting()) {
         for endpoint in &slice.endpoints {
             let mut endpoint = endpoint.clone();
             if has_free_hints {
@@ -216,6 +225,6 @@ fn published(world: &ClusterState) -> Vec<String> {
         }
     }
     lines.sort_unstable();
-    lines.extend(world.endpoints.values().map(|one| format!("{:?}", one.subsets)));
+    lines.extend(cluster.endpoints.values().map(|one| format!("{:?}", one.subsets)));
     lines
 }

@@ -1,4 +1,4 @@
-//! Random small worlds, decoded from bytes so that a failing one shrinks by itself.
+//! Random small cluster states, decoded from bytes so that `proptest` can shrink a failing one.
 
 use endpointd_model::{
     ClusterIp, Controller, EndpointAddress, EndpointSlice, Endpoints, Family, Key, Labels,
@@ -11,61 +11,61 @@ pub fn key() -> Key {
     Key::new("ns", "web")
 }
 
-/// A world, and the settings it is planned with.
+/// A cluster state and the settings to plan it with.
 #[derive(Debug)]
 pub struct Case {
-    pub world: ClusterState,
+    pub cluster: ClusterState,
     pub settings: Settings,
 }
 
-/// Zeros make the plainest world: shrinking bytes shrinks the world.
+/// Zeros give the simplest cluster state, so shrinking the bytes shrinks the state.
 pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
-    let mut dice = Dice { bytes: bytes.iter() };
-    let max = 1 + dice.pick(5);
+    let mut source = ByteSource { bytes: bytes.iter() };
+    let max = 1 + source.pick(5);
     let settings = Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max };
-    let mut world = ClusterState::default();
-    dice.populate(&mut world, controller);
-    // What is there was made for an earlier state, by us, and then someone meddled with it.
-    if dice.pick(4) > 0 {
-        let plan = world.plan(controller, &key(), &CarriedState::default(), &settings);
-        plan.writes.iter().for_each(|write| world.apply(write));
-        dice.populate(&mut world, controller);
-        for slice in world.slices.values_mut() {
-            dice.meddle(slice);
+    let mut cluster = ClusterState::default();
+    source.populate(&mut cluster, controller);
+    // The published objects are those of an earlier state, modified by another client.
+    if source.pick(4) > 0 {
+        let plan = cluster.plan(controller, &key(), &CarriedState::default(), &settings);
+        plan.writes.iter().for_each(|write| cluster.apply(write));
+        source.populate(&mut cluster, controller);
+        for slice in cluster.slices.values_mut() {
+            source.modify_slice(slice);
         }
-        for endpoints in world.endpoints.values_mut() {
-            dice.meddle_endpoints(endpoints);
+        for endpoints in cluster.endpoints.values_mut() {
+            source.modify_endpoints(endpoints);
         }
     }
-    Case { world, settings }
+    Case { cluster, settings }
 }
 
-/// Worlds in which only zones matter: many pods, uneven CPUs, hints from an earlier state.
+/// Cluster states for topology hints: many pods, unequal CPUs, hints from earlier states.
 pub fn decode_zones(bytes: &[u8]) -> Case {
-    let mut dice = Dice { bytes: bytes.iter() };
-    let max = 1 + dice.pick(6);
+    let mut source = ByteSource { bytes: bytes.iter() };
+    let max = 1 + source.pick(6);
     let settings = Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max };
-    let mut world = ClusterState::default();
+    let mut cluster = ClusterState::default();
     for _ in 0..2 {
-        dice.populate_zones(&mut world);
-        let plan = world.plan(Controller::Slices, &key(), &CarriedState::default(), &settings);
-        plan.writes.iter().for_each(|write| world.apply(write));
+        source.populate_zones(&mut cluster);
+        let plan = cluster.plan(Controller::Slices, &key(), &CarriedState::default(), &settings);
+        plan.writes.iter().for_each(|write| cluster.apply(write));
     }
-    dice.populate_zones(&mut world);
-    Case { world, settings }
+    source.populate_zones(&mut cluster);
+    Case { cluster, settings }
 }
 
-struct Dice<'a> {
+struct ByteSource<'a> {
     bytes: std::slice::Iter<'a, u8>,
 }
 
-impl Dice<'_> {
-    /// Below `n`; zero when the bytes have run out.
+impl ByteSource<'_> {
+    /// A number below `n`; zero after the last byte.
     fn pick(&mut self, n: usize) -> usize {
         usize::from(*self.bytes.next().unwrap_or(&0)) % n
     }
 
-    /// True once in `n` times.
+    /// True with probability 1/`n`.
     fn once_in(&mut self, n: usize) -> bool {
         self.pick(n) == n - 1
     }
@@ -74,49 +74,49 @@ impl Dice<'_> {
         choices[self.pick(choices.len())].clone()
     }
 
-    fn populate(&mut self, world: &mut ClusterState, controller: Controller) {
+    fn populate(&mut self, cluster: &mut ClusterState, controller: Controller) {
         let service = self.service();
-        world.services.clear();
+        cluster.services.clear();
         if !self.once_in(12) {
-            world.services.insert(key(), service);
+            cluster.services.insert(key(), service);
         }
         match controller {
             Controller::Mirror => {
-                world.endpoints.clear();
+                cluster.endpoints.clear();
                 let endpoints = self.endpoints();
                 if !self.once_in(12) {
-                    world.endpoints.insert(key(), endpoints);
+                    cluster.endpoints.insert(key(), endpoints);
                 }
                 let is_manual = !self.once_in(6);
-                for service in world.services.values_mut().filter(|_| is_manual) {
+                for service in cluster.services.values_mut().filter(|_| is_manual) {
                     service.selector = Labels::default();
                 }
             }
             Controller::Slices | Controller::Endpoints => {
-                world.nodes = (0..self.pick(4)).map(|n| self.node(n)).collect();
-                world.pods = (0..self.pick(9)).map(|n| self.pod(n)).collect();
+                cluster.nodes = (0..self.pick(4)).map(|n| self.node(n)).collect();
+                cluster.pods = (0..self.pick(9)).map(|n| self.pod(n)).collect();
             }
         }
     }
 
-    fn populate_zones(&mut self, world: &mut ClusterState) {
-        let mut service = Service { topology: TopologyMode::Auto, ..Dice::plain_service() };
+    fn populate_zones(&mut self, cluster: &mut ClusterState) {
+        let mut service = Service { topology: TopologyMode::Auto, ..ByteSource::plain_service() };
         service.is_deleting = self.once_in(16);
-        world.services.insert(key(), service);
-        world.nodes.clear();
+        cluster.services.insert(key(), service);
+        cluster.nodes.clear();
         for n in 0..2 + self.pick(3) {
             let (name, mut node) = self.node(n);
             node.zone = Some(format!("z{n}").into());
             node.cpu_nanos = self.one_of(&[4, 1, 2, 3, 7, 30, 100]) * 1_000_000_000;
             node.is_control_plane = false;
-            world.nodes.insert(name, node);
+            cluster.nodes.insert(name, node);
         }
         for n in 0..self.pick(24) {
             let (key, mut pod) = self.pod(n);
             pod.labels = [("app", "web")].into_iter().collect();
             pod.phase = Phase::Active;
             pod.node_name = Some(format!("n{}", self.pick(4)).into());
-            world.pods.insert(key, pod);
+            cluster.pods.insert(key, pod);
         }
     }
 
@@ -281,7 +281,7 @@ impl Dice<'_> {
         }
     }
 
-    fn meddle(&mut self, slice: &mut EndpointSlice) {
+    fn modify_slice(&mut self, slice: &mut EndpointSlice) {
         match self.pick(16) {
             0..6 => {}
             6 => slice.endpoints.clear(),
@@ -300,7 +300,7 @@ impl Dice<'_> {
         }
     }
 
-    fn meddle_endpoints(&mut self, endpoints: &mut Endpoints) {
+    fn modify_endpoints(&mut self, endpoints: &mut Endpoints) {
         let annotations = &endpoints.meta.annotations;
         match self.pick(6) {
             0..3 => {}

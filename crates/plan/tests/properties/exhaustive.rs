@@ -1,7 +1,8 @@
-//! All small worlds: four pods (or addresses), three slices, at most two endpoints a slice.
+//! The properties on all cluster states with up to four pods (or addresses) and three slices of at
+//! most two endpoints.
 
-use crate::every_plan;
-use crate::worlds::{self, Case};
+use crate::checks;
+use crate::generators::{self, Case};
 use endpointd_model::{
     Controller, EndpointAddress, EndpointSlice, Endpoints, Family, Key, Node, Pod, PodIp, PodIps,
     Readiness, Service, Subset, SubsetPort, Uid, Write,
@@ -12,7 +13,7 @@ const N_PODS: usize = 4;
 const N_SLICES: usize = 3;
 const SETTINGS: Settings = Settings { endpoints_per_slice_max: 2, mirrored_per_subset_max: 2 };
 
-/// What a pod or address can be.
+/// The state of one pod or address.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Absent,
@@ -22,13 +23,13 @@ enum State {
 
 const STATES: [State; 3] = [State::Absent, State::Ready, State::Unready];
 
-/// Every combination of states.
+/// All combinations of states.
 fn populations() -> impl Iterator<Item = [State; N_PODS]> {
     let n_all = STATES.len().pow(N_PODS as u32);
     (0..n_all).map(|n| std::array::from_fn(|i| STATES[n / STATES.len().pow(i as u32) % 3]))
 }
 
-/// Every way to fill one slice: absent, empty, one pod, or two.
+/// All contents of one slice: no slice, no endpoint, one endpoint, or two.
 fn fillings() -> Vec<Option<Vec<usize>>> {
     let mut fillings = vec![None, Some(vec![])];
     for a in 0..N_PODS {
@@ -38,7 +39,7 @@ fn fillings() -> Vec<Option<Vec<usize>>> {
     fillings
 }
 
-/// Every choice of three fillings. Slices differ in name only, so their order does not matter.
+/// All combinations of three slices. They differ only in name, so their order does not matter.
 fn layouts() -> Vec<[Option<Vec<usize>>; N_SLICES]> {
     let fillings = fillings();
     let mut layouts = Vec::new();
@@ -52,21 +53,20 @@ fn layouts() -> Vec<[Option<Vec<usize>>; N_SLICES]> {
     layouts
 }
 
-/// Checks the laws in all worlds, given the source of a population and a slice as it would be
-/// with all of it ready.
+/// Checks the properties on all cluster states. `populate` adds the pods or addresses.
 fn check_all(controller: Controller, populate: impl Fn(&mut ClusterState, [State; N_PODS])) {
     let full = slice_with_all(controller, &populate);
     let mut n_worlds = 0;
     for population in populations() {
-        let mut world = ClusterState::default();
-        populate(&mut world, population);
+        let mut cluster = ClusterState::default();
+        populate(&mut cluster, population);
         for layout in layouts() {
-            world.slices = layout
+            cluster.slices = layout
                 .iter()
                 .enumerate()
                 .filter_map(|(n, filling)| Some(observed(&full, n, filling.as_ref()?)))
                 .collect();
-            every_plan::check(&Case { world: world.clone(), settings: SETTINGS }, controller);
+            checks::check(&Case { cluster: cluster.clone(), settings: SETTINGS }, controller);
             n_worlds += 1;
         }
     }
@@ -77,10 +77,10 @@ fn slice_with_all(
     controller: Controller,
     populate: &impl Fn(&mut ClusterState, [State; N_PODS]),
 ) -> EndpointSlice {
-    let mut world = ClusterState::default();
-    populate(&mut world, [State::Ready; N_PODS]);
+    let mut cluster = ClusterState::default();
+    populate(&mut cluster, [State::Ready; N_PODS]);
     let roomy = Settings::default();
-    let plan = world.plan(controller, &worlds::key(), &CarriedState::default(), &roomy);
+    let plan = cluster.plan(controller, &generators::key(), &CarriedState::default(), &roomy);
     match plan.writes.first() {
         Some(Write::Create(endpointd_model::Object::Slice(slice))) => slice.clone(),
         other => panic!("expected one new slice: {other:?}"),
@@ -107,11 +107,11 @@ fn service() -> Service {
 }
 
 #[test]
-fn laws_hold_for_all_small_worlds_of_pods() {
-    check_all(Controller::Slices, |world, population| {
+fn properties_hold_for_all_small_cluster_states_with_pods() {
+    check_all(Controller::Slices, |cluster, population| {
         let selector = [("app", "web")].into_iter().collect();
-        world.services.insert(worlds::key(), Service { selector, ..service() });
-        world.nodes.insert("n".into(), Node { name: "n".into(), ..Node::default() });
+        cluster.services.insert(generators::key(), Service { selector, ..service() });
+        cluster.nodes.insert("n".into(), Node { name: "n".into(), ..Node::default() });
         for (n, state) in population.into_iter().enumerate().filter(|(_, s)| *s != State::Absent) {
             let ip = PodIp::parse(&format!("10.0.0.{n}"));
             let is_ready = state == State::Ready;
@@ -124,15 +124,15 @@ fn laws_hold_for_all_small_worlds_of_pods() {
                 readiness: Some(Readiness { is_ready, since: None }),
                 ..Pod::default()
             };
-            world.pods.insert(Key::new("ns", pod.name.clone()), pod);
+            cluster.pods.insert(Key::new("ns", pod.name.clone()), pod);
         }
     });
 }
 
 #[test]
-fn laws_hold_for_all_small_worlds_of_addresses() {
-    check_all(Controller::Mirror, |world, population| {
-        world.services.insert(worlds::key(), service());
+fn properties_hold_for_all_small_cluster_states_with_addresses() {
+    check_all(Controller::Mirror, |cluster, population| {
+        cluster.services.insert(generators::key(), service());
         let mut endpoints = Endpoints::default();
         endpoints.meta.namespace = "ns".into();
         endpoints.meta.name = "web".into();
@@ -149,6 +149,6 @@ fn laws_hold_for_all_small_worlds_of_addresses() {
             }
         }
         endpoints.subsets.push(subset);
-        world.endpoints.insert(worlds::key(), endpoints);
+        cluster.endpoints.insert(generators::key(), endpoints);
     });
 }

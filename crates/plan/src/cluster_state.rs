@@ -1,4 +1,4 @@
-//! A whole cluster in plain maps: for files, tests, and anyone who wants plans without a daemon.
+//! All objects that the three controllers read, as plain maps: input of `endpointd plan` and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     SliceSnapshot, Topology, endpoints, mirror, slices,
 };
 
-/// The objects the three controllers look at.
+/// The objects that the three controllers read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterState {
     pub services: BTreeMap<Key, Service>,
@@ -24,9 +24,9 @@ pub struct ClusterState {
     n_applied: u64,
 }
 
-/// A world with its reads, for planning many keys.
+/// A cluster state with the indexes that planning many keys needs.
 pub struct IndexedCluster<'a> {
-    world: &'a ClusterState,
+    cluster: &'a ClusterState,
     topology: Topology,
     /// By namespace, label key, and label value.
     pods_by_label: BTreeMap<(&'a str, &'a str, &'a str), Vec<&'a Pod>>,
@@ -37,7 +37,7 @@ pub struct IndexedCluster<'a> {
 impl ClusterState {
     pub fn index(&self) -> IndexedCluster<'_> {
         let mut indexed = IndexedCluster {
-            world: self,
+            cluster: self,
             topology: Topology::default(),
             pods_by_label: BTreeMap::new(),
             slices_by_service: BTreeMap::new(),
@@ -47,20 +47,20 @@ impl ClusterState {
         }
         for pod in self.pods.values() {
             for (key, value) in pod.labels.iter() {
-                let place = (pod.namespace.as_ref(), key.as_ref(), value.as_ref());
-                indexed.pods_by_label.entry(place).or_default().push(pod);
+                let label = (pod.namespace.as_ref(), key.as_ref(), value.as_ref());
+                indexed.pods_by_label.entry(label).or_default().push(pod);
             }
         }
         for slice in self.slices.values() {
             if let Some(service) = slice.meta.labels.get(names::SERVICE_NAME) {
-                let place = (slice.meta.namespace.as_ref(), service.as_ref());
-                indexed.slices_by_service.entry(place).or_default().push(slice);
+                let label = (slice.meta.namespace.as_ref(), service.as_ref());
+                indexed.slices_by_service.entry(label).or_default().push(slice);
             }
         }
         indexed
     }
 
-    /// Plans one key with a world this small that an index does not pay.
+    /// Plans one key. For many keys, [`index`](Self::index) once is cheaper.
     pub fn plan(
         &self,
         controller: Controller,
@@ -71,8 +71,8 @@ impl ClusterState {
         self.index().plan(controller, key, carried, settings)
     }
 
-    /// Does what an API server does with a write that nothing speaks against: a new object gets a
-    /// uid, a change a new resourceVersion, and a finalizer holds what is deleted.
+    /// Applies a write as an API server does that accepts it: a new object gets a uid, every change a
+    /// new resourceVersion, and an object with finalizers is marked as being deleted.
     pub fn apply(&mut self, write: &Write) {
         self.n_applied += 1;
         let version = (900_000 + self.n_applied).into();
@@ -125,12 +125,12 @@ fn stamp(meta: &mut endpointd_model::Meta, version: ResourceVersion) {
 }
 
 impl<'a> IndexedCluster<'a> {
-    /// What a controller visits when it starts: every Service and Endpoints it may have to do
-    /// with. Leader election locks are nobody's leftovers.
+    /// The keys that a controller syncs when it starts: every Service and Endpoints object that can
+    /// concern it. Endpoints that are leader election locks are not deleted (3.1).
     pub fn keys(&self, controller: Controller) -> BTreeSet<Key> {
-        let services = self.world.services.keys();
+        let services = self.cluster.services.keys();
         let is_lock = |one: &Endpoints| one.meta.annotations.contains_key(names::LEADER);
-        let endpoints = self.world.endpoints.iter();
+        let endpoints = self.cluster.endpoints.iter();
         match controller {
             Controller::Slices => services.cloned().collect(),
             Controller::Endpoints => {
@@ -138,7 +138,7 @@ impl<'a> IndexedCluster<'a> {
                 services.chain(leftovers).cloned().collect()
             }
             Controller::Mirror => {
-                let mirrored = self.world.slices.values().filter_map(mirrored_key);
+                let mirrored = self.cluster.slices.values().filter_map(mirrored_key);
                 endpoints.map(|(key, _)| key.clone()).chain(mirrored).collect()
             }
         }
@@ -159,7 +159,7 @@ impl<'a> IndexedCluster<'a> {
     }
 
     pub fn slice_snapshot<'s>(&'s self, key: &Key, carried: &'s CarriedState) -> SliceSnapshot<'s> {
-        let service = self.world.services.get(key);
+        let service = self.cluster.services.get(key);
         let pods = self.matching_pods(service).into_iter();
         SliceSnapshot {
             service,
@@ -178,11 +178,11 @@ impl<'a> IndexedCluster<'a> {
     where
         'a: 's,
     {
-        let service = self.world.services.get(key);
+        let service = self.cluster.services.get(key);
         EndpointsSnapshot {
             service,
             pods: self.matching_pods(service),
-            endpoints: self.world.endpoints.get(key),
+            endpoints: self.cluster.endpoints.get(key),
             carried,
         }
     }
@@ -190,36 +190,36 @@ impl<'a> IndexedCluster<'a> {
     pub fn mirror_snapshot(&self, key: &Key) -> MirrorSnapshot<'a> {
         MirrorSnapshot {
             key: key.clone(),
-            endpoints: self.world.endpoints.get(key),
-            service: self.world.services.get(key),
+            endpoints: self.cluster.endpoints.get(key),
+            service: self.cluster.services.get(key),
             slices: self.slices_near(key),
         }
     }
 
-    /// Through the rarest pair of the selector: few pods have it, whatever the others match.
+    /// Uses the label pair of the selector that the fewest pods have.
     fn matching_pods(&self, service: Option<&Service>) -> Vec<&'a Pod> {
         let Some(service) = service else { return Vec::new() };
         let candidates = service.selector.iter().map(|(key, value)| {
-            let place = (service.namespace.as_ref(), key.as_ref(), value.as_ref());
-            self.pods_by_label.get(&place).map_or(&[][..], Vec::as_slice)
+            let label = (service.namespace.as_ref(), key.as_ref(), value.as_ref());
+            self.pods_by_label.get(&label).map_or(&[][..], Vec::as_slice)
         });
         let fewest = candidates.min_by_key(|pods| pods.len()).unwrap_or_default();
         fewest.iter().copied().filter(|pod| service.selector.selects(&pod.labels)).collect()
     }
 
     fn node_of(&self, pod: &Pod) -> NodeState<'a> {
-        let node = pod.node_name.as_ref().and_then(|name| self.world.nodes.get(name));
+        let node = pod.node_name.as_ref().and_then(|name| self.cluster.nodes.get(name));
         node.map_or(NodeState::Gone, |node| NodeState::Known { zone: node.zone.as_ref() })
     }
 
-    /// The slices labelled for the key, and those whose names could be in the way of new ones.
+    /// The slices labelled for the key, and those whose names new slices could otherwise take.
     fn slices_near(&self, key: &Key) -> Vec<&'a EndpointSlice> {
-        let place = (key.namespace.as_ref(), key.name.as_ref());
-        let labelled = self.slices_by_service.get(&place).into_iter().flatten().copied();
+        let label = (key.namespace.as_ref(), key.name.as_ref());
+        let labelled = self.slices_by_service.get(&label).into_iter().flatten().copied();
         let has_prefix =
             |one: &Key| one.namespace == key.namespace && one.name.starts_with(key.name.as_ref());
-        let in_the_way = self.world.slices.range(key..).take_while(|(one, _)| has_prefix(one));
-        let unlabelled = in_the_way
+        let same_prefix = self.cluster.slices.range(key..).take_while(|(one, _)| has_prefix(one));
+        let unlabelled = same_prefix
             .map(|(_, slice)| slice)
             .filter(|slice| !slice.meta.labels.has(names::SERVICE_NAME, &key.name));
         labelled.chain(unlabelled).collect()

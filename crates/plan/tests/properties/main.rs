@@ -1,0 +1,7 @@
+//! Properties of every plan, tested on random and on all small cluster states.
+
+mod checks;
+mod generators;
+
+mod exhaustive;
+mod random;
