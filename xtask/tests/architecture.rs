@@ -14,7 +14,7 @@ const LANES: &[(&str, &[&str])] = &[
     ("endpointd-model", &["jiff", "thiserror"]),
     ("endpointd-rng", &[]),
     ("endpointd-mutants", &[]),
-    ("endpointd-plan", &["endpointd-model", "endpointd-mutants"]),
+    ("endpointd-plan", &["endpointd-model"]),
     (
         "endpointd-engine",
         &[

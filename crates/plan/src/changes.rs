@@ -1,8 +1,6 @@
 //! Which changes of a pod can change published objects. Upstream: `podEndpointsChanged`.
 
 use endpointd_model::Pod;
-use endpointd_mutants::{Mutant, is_on};
-
 /// How two versions of one pod differ, and which Services must be synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodDifference {
@@ -31,7 +29,7 @@ pub fn pod_difference(old: &Pod, new: &Pod) -> PodDifference {
         named_ports,
     } = old;
     let same_content = (uid, node_name, ips) == (&new.uid, &new.node_name, &new.ips)
-        && (phase == &new.phase || is_on(Mutant::PhaseIgnored))
+        && phase == &new.phase
         && is_terminating == &new.is_terminating
         && old.is_ready() == new.is_ready()
         && named_ports == &new.named_ports;

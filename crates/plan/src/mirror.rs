@@ -11,8 +11,6 @@ use endpointd_model::{
     Service, SharedStr, Subset, SubsetPort, is_forbidden_endpoint_ip, names, parse_ip,
 };
 
-use endpointd_mutants::{Mutant, is_on};
-
 use crate::packing::{
     DesiredEndpoint, DesiredEndpoints, RetainedEndpoints, SliceAction, recycle, retain_desired,
     reuse_name_of,
@@ -39,11 +37,9 @@ pub fn mirror(snapshot: &MirrorSnapshot, settings: &Settings) -> Plan {
 /// Whether the Endpoints object is mirrored (6.1). Objects with the leader annotation are leader
 /// election locks. An ExternalName Service without a selector qualifies.
 fn should_mirror(endpoints: &Endpoints, service: Option<&Service>) -> bool {
-    let is_manual =
-        |service: &Service| service.selector.is_empty() || is_on(Mutant::MirrorDespiteSelector);
     !endpoints.meta.labels.has(names::SKIP_MIRROR, "true")
         && !endpoints.meta.annotations.contains_key(names::LEADER)
-        && service.is_some_and(is_manual)
+        && service.is_some_and(|service| service.selector.is_empty())
 }
 
 /// The mirrored slices of this key, sorted by name. Slices that are being deleted are ignored (B19).

@@ -4,8 +4,6 @@
 use std::cmp::{Ordering, Reverse};
 
 use endpointd_model::{Endpoint, EndpointSlice, Labels};
-use endpointd_mutants::{Mutant, is_on};
-
 /// What the plan does with one slice.
 #[derive(Clone, Debug)]
 pub enum SliceAction<'a> {
@@ -148,8 +146,7 @@ pub fn retain_desired(
             indexes.push(at);
         }
     }
-    let n_gone = observed.endpoints.len() - indexes.len();
-    let n_removed = if is_on(Mutant::KeepUnwanted) { 0 } else { n_gone };
+    let n_removed = observed.endpoints.len() - indexes.len();
     RetainedEndpoints { indexes, n_updated, n_removed }
 }
 

@@ -9,14 +9,11 @@ use endpointd_model::{
     Service, SharedStr, is_forbidden_endpoint_ip,
 };
 
-use endpointd_mutants::{Mutant, is_on};
-
 use crate::ExclusionReason;
 
 /// Why no controller publishes this pod. Upstream: `ShouldPodBeInEndpoints`.
 pub fn ineligible(pod: &Pod) -> Option<ExclusionReason> {
     match pod.phase {
-        Phase::Failed | Phase::Succeeded if is_on(Mutant::PublishFinished) => None,
         Phase::Failed => Some(ExclusionReason::Failed),
         Phase::Succeeded => Some(ExclusionReason::Succeeded),
         Phase::Active => pod.ips.is_empty().then_some(ExclusionReason::NoAddress),
@@ -45,9 +42,9 @@ pub fn addresses(pod: &Pod, family: Family) -> Addresses {
         match ip {
             PodIp::Invalid(_) => addresses.bad = Some(BadAddress::NotAnIp),
             PodIp::Ip(ip) => match is_forbidden_endpoint_ip(*ip) {
-                Some(bad) if !is_on(Mutant::PublishBadAddress) => addresses.bad = Some(bad),
-                _ if addresses.first.is_none() => addresses.first = Some(*ip),
-                _ => addresses.more.push(*ip),
+                Some(bad) => addresses.bad = Some(bad),
+                None if addresses.first.is_none() => addresses.first = Some(*ip),
+                None => addresses.more.push(*ip),
             },
         }
     }

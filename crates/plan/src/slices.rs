@@ -11,8 +11,6 @@ use endpointd_model::{
     Selection, Service,
 };
 
-use endpointd_mutants::{Mutant, is_on};
-
 use self::desired::{Groups, PodsByName};
 use self::template::Template;
 use crate::packing::{DesiredEndpoints, SliceAction, pack, recycle};
@@ -27,9 +25,6 @@ pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
     let Some(service) = snapshot.service else { return Plan::default() };
     match service.selection() {
         Selection::Pods(_) => plan_pods(service, snapshot, settings),
-        Selection::External if is_on(Mutant::ExternalPublishes) => {
-            plan_pods(service, snapshot, settings)
-        }
         Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
     }
 }
@@ -114,9 +109,7 @@ fn pack_family<'a>(
     }
     let mut actions: Vec<SliceAction> = not_owned.into_iter().map(SliceAction::Delete).collect();
     for (ports, published) in groups.pods_by_ports {
-        let is_other = is_on(Mutant::EmptyPortsDiffer) && ports == PortSet::default();
-        let observed = if is_other { None } else { observed_by_ports.remove(&ports) };
-        let observed = observed.unwrap_or_default();
+        let observed = observed_by_ports.remove(&ports).unwrap_or_default();
         let mut desired = DesiredEndpoints::new(published);
         let new_slice = || template.new_slice(groups.family, &ports);
         let label_update = |slice: &EndpointSlice| template.label_update(slice);

@@ -4,8 +4,6 @@
 use std::sync::Arc;
 
 use endpointd_model::{Annotations, Pod, Service, SharedStr, Timestamp, names};
-use endpointd_mutants::{Mutant, is_on};
-
 /// The times that earlier syncs of a Service have observed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarriedTrigger {
@@ -56,12 +54,6 @@ pub fn observe<'a>(
 
 /// The annotations with the trigger time set, or removed if there is none.
 pub fn annotate(annotations: &Annotations, time: Option<Timestamp>) -> Annotations {
-    let time = match time {
-        Some(time) if is_on(Mutant::WrongTriggerTime) => {
-            Timestamp::from_second(time.as_second() + 1).ok()
-        }
-        time => time,
-    };
     annotations.with(names::TRIGGER_TIME, time.map(|time| time.to_string()).as_deref())
 }
 

@@ -6,8 +6,6 @@ use std::net::IpAddr;
 
 use endpointd_model::{Conditions, Endpoint, IpStr, Pod, Service, SharedStr};
 
-use endpointd_mutants::{Mutant, is_on};
-
 use crate::packing::DesiredEndpoint;
 use crate::pods::{self, Addresses};
 
@@ -83,7 +81,7 @@ impl DesiredEndpoint for PublishedPod<'_> {
 
     fn is_current(&self, observed: &Endpoint) -> bool {
         let same_target = observed.target_ref.as_ref().is_some_and(|target| {
-            (target.uid == self.pod.uid || is_on(Mutant::TargetIgnored))
+            target.uid == self.pod.uid
                 && target.kind.as_ref() == "Pod"
                 && target.api_version.is_empty()
                 && target.field_path.is_empty()

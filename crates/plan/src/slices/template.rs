@@ -2,8 +2,6 @@
 
 use endpointd_model::{EndpointSlice, Family, Labels, Meta, OwnerRef, Service, SharedStr, names};
 
-use endpointd_mutants::{Mutant, is_on};
-
 use crate::packing::LabelUpdate;
 use crate::port_set::PortSet;
 use crate::slice_names::generate_name;
@@ -40,7 +38,7 @@ impl<'a> Template<'a> {
             meta.namespace == self.service.namespace
                 && meta.labels.has(names::SERVICE_NAME, &self.service.name)
                 && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
-                && (!meta.is_deleting() || is_on(Mutant::UseDeletingSlices))
+                && !meta.is_deleting()
         };
         let mut observed: Vec<_> = slices.iter().filter(is_managed).copied().collect();
         observed.sort_by(|a, b| a.meta.name.cmp(&b.meta.name));
@@ -50,7 +48,7 @@ impl<'a> Template<'a> {
     /// Upstream: `ownedBy`. A slice of a deleted Service of the same name has another owner uid.
     pub fn owns(&self, slice: &EndpointSlice) -> bool {
         slice.meta.owners.iter().any(|owner| {
-            (owner.uid == self.service.uid || is_on(Mutant::OwnerUidIgnored))
+            owner.uid == self.service.uid
                 && owner.kind.as_ref() == "Service"
                 && owner.api_version.as_ref() == "v1"
         })
