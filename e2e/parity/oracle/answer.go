@@ -25,8 +25,8 @@ type ThenAnswer struct {
 	Expect Expect `json:"expect"`
 }
 
-// Expect is the `expect` of a vector. In a `then`, the parts about stale and
-// second syncs are absent.
+// Expect is the `expect` of a vector. A `then` has no stale sync, and in the
+// recorded vectors no second sync either.
 type Expect struct {
 	Sync
 	End              End      `json:"end"`
