@@ -1,16 +1,16 @@
-//! `cargo xtask control-plane`: the programs of the control plane, found or built, with progress
-//! for people on stderr and the directory alone on stdout.
+//! `cargo xtask control-plane`: finds or builds the programs of the control plane. Progress goes to
+//! stderr, the directory to stdout.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use endpointd_control_plane::source::{self, BuildError, Progress};
-use endpointd_control_plane::{Binaries, Places, Program};
+use endpointd_control_plane::{Binaries, Program, SearchPaths};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How often a log, which has no moving bar, says how far the build is.
-const LINE_EVERY: Duration = Duration::from_secs(30);
+/// Interval of progress lines if stderr is not a terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 pub fn run() -> Result<()> {
     let binaries = find_or_build()?;
@@ -18,27 +18,27 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// The programs, built if need be: the first time this takes some minutes.
+/// Finds the programs, or builds them, which takes some minutes.
 pub fn find_or_build() -> Result<Binaries> {
-    let places = Places::from_environment();
-    let search = places.search();
+    let paths = SearchPaths::from_environment();
+    let search = paths.search();
     if let Some(binaries) = search.found {
-        for passed_over in &search.passed_over {
-            eprintln!("note: passed over {passed_over}");
+        for ignored in &search.ignored {
+            eprintln!("note: ignored {ignored}");
         }
         return Ok(binaries);
     }
-    for passed_over in &search.passed_over {
-        eprintln!("note: {passed_over}");
+    for ignored in &search.ignored {
+        eprintln!("note: {ignored}");
     }
     source::require_go().map_err(with_hint)?;
     eprintln!("building the control plane: once, about seven minutes on two cores");
     let built = if io::stderr().is_terminal() {
         let mut bar = Bar::default();
-        source::build(&places, &mut |progress| bar.show(&progress))
+        source::build(&paths, &mut |progress| bar.show(&progress))
     } else {
         let mut lines = Lines { last: Instant::now() };
-        source::build(&places, &mut |progress| lines.show(&progress))
+        source::build(&paths, &mut |progress| lines.show(&progress))
     };
     built.map_err(with_hint)
 }
@@ -50,7 +50,7 @@ fn with_hint(error: BuildError) -> anyhow::Error {
     }
 }
 
-/// For a terminal: one moving bar for the program that is being built.
+/// A progress bar on a terminal.
 #[derive(Default)]
 struct Bar {
     bar: Option<(Program, ProgressBar)>,
@@ -61,26 +61,27 @@ impl Bar {
         match *progress {
             Progress::Waiting => eprintln!("waiting for another run that is building"),
             Progress::Fetching { program, module } => {
-                self.of(program).set_message(format!("fetching {}", module.unwrap_or("modules")));
+                self.bar_of(program)
+                    .set_message(format!("fetching {}", module.unwrap_or("modules")));
             }
             Progress::Building { program, n_done, n_packages, package } => {
-                let bar = self.of(program);
+                let bar = self.bar_of(program);
                 bar.set_length(n_packages as u64);
                 bar.set_position(n_done as u64);
                 bar.set_message(package.to_owned());
             }
             Progress::Built { program, elapsed } => {
-                self.of(program).finish_and_clear();
-                say_built(program, elapsed);
+                self.bar_of(program).finish_and_clear();
+                print_built(program, elapsed);
             }
         }
     }
 
-    fn of(&mut self, program: Program) -> &ProgressBar {
+    fn bar_of(&mut self, program: Program) -> &ProgressBar {
         if self.bar.as_ref().is_none_or(|(shown, _)| *shown != program) {
             self.bar = Some((program, new_bar(program)));
         }
-        let (_, bar) = self.bar.as_ref().expect("it was set just above");
+        let (_, bar) = self.bar.as_ref().expect("set above");
         bar
     }
 }
@@ -90,11 +91,11 @@ fn new_bar(program: Program) -> ProgressBar {
     let style = ProgressStyle::with_template(template).expect("the template is a constant");
     let bar = ProgressBar::new(0).with_style(style.progress_chars("=> "));
     bar.set_prefix(format!("{program} {}", program.version()));
-    bar.enable_steady_tick(Duration::from_millis(200)); // Linking is long and says nothing.
+    bar.enable_steady_tick(Duration::from_millis(200)); // Linking prints nothing for a long time.
     bar
 }
 
-/// For a log: a line at each start and end, and one now and then.
+/// Progress lines for a log.
 struct Lines {
     last: Instant,
 }
@@ -108,23 +109,23 @@ impl Lines {
                 self.last = Instant::now();
             }
             Progress::Fetching { program, module: Some(module) } => {
-                self.now_and_then(|| format!("{program}: fetching {module}"));
+                self.line_if_due(|| format!("{program}: fetching {module}"));
             }
             Progress::Building { program, n_done, n_packages, package: _ } => {
-                self.now_and_then(|| format!("{program}: {n_done} of {n_packages} packages"));
+                self.line_if_due(|| format!("{program}: {n_done} of {n_packages} packages"));
             }
-            Progress::Built { program, elapsed } => say_built(program, elapsed),
+            Progress::Built { program, elapsed } => print_built(program, elapsed),
         }
     }
 
-    fn now_and_then(&mut self, line: impl FnOnce() -> String) {
-        if self.last.elapsed() >= LINE_EVERY {
+    fn line_if_due(&mut self, line: impl FnOnce() -> String) {
+        if self.last.elapsed() >= LINE_INTERVAL {
             eprintln!("{}", line());
             self.last = Instant::now();
         }
     }
 }
 
-fn say_built(program: Program, elapsed: Duration) {
+fn print_built(program: Program, elapsed: Duration) {
     eprintln!("{program} {}: built in {} s", program.version(), elapsed.as_secs());
 }

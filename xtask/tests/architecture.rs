@@ -148,7 +148,7 @@ const LANES: &[(&str, &[&str])] = &[
             "endpointd-client",
             "endpointd-control-plane",
             "endpointd-engine",
-            "endpointd-histories",
+            "endpointd-scenarios",
             "endpointd-model",
             "endpointd-wire",
             "anyhow",

@@ -1,35 +1,35 @@
-//! What every scenario needs, and the records they leave. Start at [`Bench::run`].
+//! The state that all scenarios share, and their records. Start at [`Bench::run`].
 
 use anyhow::{Context, Result};
 use endpointd_control_plane::Binaries;
 use tokio::runtime::Runtime;
 
-use crate::contender::Contender;
 use crate::progress::Progress;
 use crate::record::{Measure, Record, Scenario};
 use crate::scale::Scale;
 use crate::scenarios;
-use crate::stage::Worlds;
+use crate::subject::Subject;
+use crate::test_bed::ClusterCache;
 
 pub struct Bench<'a> {
     pub scale: &'a Scale,
     pub runtime: &'a Runtime,
     pub progress: &'a Progress,
-    pub worlds: Worlds<'a>,
-    /// What will be measured, earlier or later.
+    pub clusters: ClusterCache<'a>,
+    /// All scenarios of this invocation.
     pub wanted: &'a [Scenario],
     pub records: Vec<Record>,
 }
 
-/// How many runs there will be, for the progress bar.
+/// The number of runs, for the progress bar.
 pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
-    let all = scale.n_rounds * scale.contenders.len();
+    let all = scale.n_rounds * scale.subjects.len();
     let cold = all * scale.cold.len();
     let of = |scenario: &Scenario| match scenario {
         Scenario::ColdStart => cold,
         Scenario::Restart | Scenario::Churn | Scenario::Rollout | Scenario::Idle => all,
-        Scenario::Crowded => all * scale.crowds.len(),
-        Scenario::Floor => {
+        Scenario::ServicesPerNamespace => all * scale.service_counts.len(),
+        Scenario::WriteOnly => {
             let cold_starts = if wanted.contains(&Scenario::ColdStart) { 0 } else { cold };
             scale.n_rounds * scale.cold.len() + cold_starts
         }
@@ -46,8 +46,8 @@ impl<'a> Bench<'a> {
         runtime: &'a Runtime,
         progress: &'a Progress,
     ) -> Self {
-        let worlds = Worlds::new(binaries, runtime, progress);
-        Self { scale, runtime, progress, worlds, wanted, records: Vec::new() }
+        let clusters = ClusterCache::new(binaries, runtime, progress);
+        Self { scale, runtime, progress, clusters, wanted, records: Vec::new() }
     }
 
     pub fn run(&mut self, scenario: Scenario) -> Result<()> {
@@ -56,23 +56,23 @@ impl<'a> Bench<'a> {
             Scenario::Restart => scenarios::restart::run(self),
             Scenario::Churn => scenarios::churn::run(self),
             Scenario::Rollout => scenarios::rollout::run(self),
-            Scenario::Crowded => scenarios::crowded::run(self),
+            Scenario::ServicesPerNamespace => scenarios::services_per_namespace::run(self),
             Scenario::Idle => scenarios::idle::run(self),
-            Scenario::Floor => scenarios::floor::run(self),
+            Scenario::WriteOnly => scenarios::write_only::run(self),
             Scenario::Engine => scenarios::engine::run(self),
         };
         done.with_context(|| format!("{scenario} failed"))
     }
 
-    /// Tells the progress bar of the next run.
-    pub fn step(&self, scenario: Scenario, case: &str, round: usize, who: Contender) {
+    /// Shows the next run in the progress bar.
+    pub fn step(&self, scenario: Scenario, case: &str, round: usize, who: Subject) {
         let n_rounds = self.scale.n_rounds;
         self.progress
             .step(&format!("{scenario}, {case}, round {} of {n_rounds}: {who}", round + 1));
     }
 
-    /// Of a run of minutes, what it found can be read at once.
-    pub fn keep(&mut self, scenario: Scenario, case: &str, who: Contender, measures: Vec<Measure>) {
+    /// Stores and prints the result of one run.
+    pub fn keep(&mut self, scenario: Scenario, case: &str, who: Subject, measures: Vec<Measure>) {
         let found = |one: &Measure| format!("{} {}", one.name, one.unit.show(one.value));
         let found: Vec<String> = measures.iter().map(found).collect();
         self.progress.note(&format!("{scenario}, {case}, {who}: {}", found.join("; ")));

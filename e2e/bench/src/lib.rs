@@ -1,9 +1,9 @@
-//! Side by side with kube-controller-manager: the same objects on the same kube-apiserver, peer and
-//! we in turn.
+//! Benchmarks against kube-controller-manager: the same objects on the same kube-apiserver, one
+//! program after the other.
 //!
-//! Start at [`bench`], which runs the scenarios. A scenario takes a [`stage`] (a fresh control plane
-//! with a copy of a world that [`load`] wrote), lets a [`contender`] work on it, looks at what is
-//! [`published`] and what its [`process`] used, and leaves records. [`table`] shows them.
+//! Start at [`bench`], which runs the scenarios. A scenario creates a [`test_bed`] (a new control plane
+//! with a copy of objects that [`load`] wrote), runs a [`subject`] on it, observes what is
+//! [`published`] and which resources its [`process`] used, and appends records. [`table`] prints them.
 
 pub mod statistics;
 
@@ -12,17 +12,17 @@ pub mod load;
 pub mod process;
 pub mod server;
 
-pub mod flips;
 pub mod published;
+pub mod toggle_tracker;
 
-pub mod contender;
-pub mod stage;
+pub mod subject;
+pub mod test_bed;
 
-pub mod churn;
+pub mod toggles;
 
+pub mod in_memory_driver;
+pub mod object_dump;
 pub mod objects;
-pub mod past;
-pub mod puppet;
 
 pub mod scale;
 pub mod scenarios;
@@ -31,8 +31,8 @@ pub mod bench;
 pub mod progress;
 pub mod record;
 
+pub mod chart;
 pub mod machine;
-pub mod picture;
 pub mod table;
 pub mod targets;
 

@@ -1,16 +1,15 @@
-//! The load generator: realistic objects, written with as little work of ours as possible. Start
-//! at [`write_world`].
+//! The load generator: realistic objects, written with little CPU. Start at [`create_objects`].
 //!
-//! A pod is encoded once, by the API server itself; each further one is a copy of those bytes with
-//! its own name, place, and address written over the first one's.
+//! The API server encodes one sample pod; every other pod is a copy of these bytes with its own names
+//! and address in place of the sample's.
 
 pub mod layout;
+mod objects;
 mod pod;
 mod sender;
 mod template;
-mod world;
 
 pub use layout::{Layout, PodNumber, grouped, number_of_pod, number_of_service};
+pub use objects::{create_objects, pod_path, report_pod, write_pod};
 pub use sender::{Encoded, IN_FLIGHT, Sender, for_each};
 pub use template::{Readiness, Sizes, Templates};
-pub use world::{pod_path, report_pod, write_pod, write_world};

@@ -1,4 +1,4 @@
-//! Where and with what it was measured: a number without that is worth little.
+//! Machine, versions, and commit of a measurement.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use endpointd_control_plane::program::{ETCD_VERSION, KUBERNETES_VERSION};
 
 use crate::scale::Scale;
 
-/// Lines for people.
+/// One line per property.
 pub fn describe(command: &str, scale: &Scale) -> String {
     let lines = [
         ("command", command.to_owned()),
@@ -21,7 +21,7 @@ pub fn describe(command: &str, scale: &Scale) -> String {
     lines.map(|(name, value)| format!("{name}: {value}\n")).concat()
 }
 
-/// One line that fits into a picture; the rest is in the text beside it.
+/// The line below the title of a chart.
 pub fn caption(scale: &Scale) -> String {
     format!(
         "median of {} rounds, whiskers from smallest to largest; {}; Kubernetes \
@@ -51,7 +51,7 @@ fn first_line(path: &str) -> String {
     text.lines().next().unwrap_or("unknown").to_owned()
 }
 
-/// The commit of this working copy, and whether it was changed since.
+/// The commit of this working copy, with `-dirty` if it has changes.
 fn commit() -> String {
     let describe = ["describe", "--always", "--dirty", "--abbrev=12"];
     let output = std::process::Command::new("git")

@@ -1,4 +1,4 @@
-//! `cargo xtask bench` starts this, built as it is shipped.
+//! `cargo xtask bench` builds this with the profile `dist` and runs it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -6,52 +6,52 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use endpointd_bench::bench::{Bench, n_steps};
-use endpointd_bench::contender::Contender;
 use endpointd_bench::machine;
 use endpointd_bench::progress::Progress;
 use endpointd_bench::record::Scenario;
 use endpointd_bench::report::Report;
 use endpointd_bench::scale::Scale;
 use endpointd_bench::scenarios::engine;
+use endpointd_bench::subject::Subject;
 use endpointd_control_plane::Binaries;
-use endpointd_histories::daemon;
+use endpointd_scenarios::daemon;
 
-/// The engine is measured with the allocator it ships with.
+/// The scenario `engine` uses the allocator of the shipped daemon.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Side by side with kube-controller-manager on the same API server
+/// Compares endpointd with kube-controller-manager on the same API server
 #[derive(Parser)]
-#[command(name = "bench")]
+#[command(name = "bench", bin_name = "cargo xtask bench")]
 struct Cli {
-    /// Which scenarios; all of them if none is named
+    /// Scenarios to run; default: all
     scenarios: Vec<Scenario>,
-    /// Small worlds and short runs: to see that it works
+    /// Small clusters and short runs, as a smoke test
     #[arg(long, conflicts_with = "large")]
     quick: bool,
-    /// Also 10,000 Services and 150,000 pods
+    /// Also run with 10,000 Services and 150,000 pods
     #[arg(long)]
     large: bool,
-    /// Smaller than quick: for the tests of the bench
+    /// Smaller than quick, for the tests of the bench
     #[arg(long, hide = true, conflicts_with_all = ["quick", "large"])]
     tiny: bool,
-    /// Leave out cold starts with more pods
+    /// Skip cold starts with more pods
     #[arg(long, value_name = "N")]
     pods_max: Option<usize>,
-    /// How often everything is measured; by default three times
+    /// Number of rounds; default: 3
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
-    /// Only these: to see what a change of ours does, or to leave out the slowest
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHO")]
-    only: Vec<Contender>,
-    /// Churn at these rates only, in flips a second
+    /// Run only these subjects
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SUBJECT")]
+    only: Vec<Subject>,
+    /// Rates of `churn`, in readiness toggles per second
     #[arg(long, value_delimiter = ',', value_name = "RATE")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     rates: Vec<u32>,
-    /// Where pictures are written; by default `docs/bench`, and nowhere with --quick
+    /// Directory for charts and tables; default: `docs/bench`, and none with --quick
     #[arg(long, value_name = "DIRECTORY")]
-    pictures: Option<PathBuf>,
-    /// One JSON object as the last line
+    charts: Option<PathBuf>,
+    /// Print one JSON object as the last line
     #[arg(long)]
     json: bool,
 }
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.as_slice() {
         [first, part, n_pods] if first == engine::ARGUMENT => {
-            engine::alone(part, n_pods.parse().expect("we pass a number to ourselves"))
+            engine::run_process(part, n_pods.parse().expect("the parent process passes a number"))
         }
         _ => run(&Cli::parse()),
     };
@@ -87,7 +87,7 @@ fn run(cli: &Cli) -> Result<()> {
         scale.cold.retain(|layout| layout.n_pods <= most);
     }
     if !cli.only.is_empty() {
-        scale.contenders.retain(|who| cli.only.contains(who));
+        scale.subjects.retain(|subject| cli.only.contains(subject));
     }
     if !cli.rates.is_empty() {
         scale.rates.clone_from(&cli.rates);
@@ -95,7 +95,7 @@ fn run(cli: &Cli) -> Result<()> {
     let wanted =
         if cli.scenarios.is_empty() { Scenario::ALL.to_vec() } else { cli.scenarios.clone() };
     if !cli.tiny {
-        daemon::use_release();
+        daemon::use_dist_profile();
     }
     let binaries = Binaries::find().context("no control plane")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -106,7 +106,7 @@ fn run(cli: &Cli) -> Result<()> {
     let directory = cli.directory();
     for scenario in &wanted {
         bench.run(*scenario)?;
-        // Now, and not at the end of hours that may not come.
+        // After each scenario, so that an interrupted run keeps its results.
         if let Some(directory) = &directory {
             let report = Report { records: &bench.records, scale, command, origin };
             for path in report.write(*scenario, directory)? {
@@ -124,15 +124,15 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 impl Cli {
-    /// Where the pictures go. Numbers of short runs are not worth one, unless somebody asks.
+    /// The directory for charts. Short runs write charts only if `--charts` names a directory.
     fn directory(&self) -> Option<PathBuf> {
         let documents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench");
         let is_short = self.quick || self.tiny || !self.only.is_empty() || !self.rates.is_empty();
-        self.pictures.clone().or_else(|| (!is_short).then_some(documents))
+        self.charts.clone().or_else(|| (!is_short).then_some(documents))
     }
 }
 
-/// As a person types it.
+/// The command line, as a user types it.
 fn command() -> String {
     let mut command = "cargo xtask bench".to_owned();
     for argument in std::env::args().skip(1) {

@@ -1,4 +1,4 @@
-//! The objects of a [`Layout`] as an engine hears of them, sharing nothing.
+//! The objects of a [`Layout`] as decoded model objects, without shared memory.
 
 use endpointd_model::{
     ClusterIp, Family, Labels, NamedPort, Node, Pod, PodIp, PodIps, Protocol, Readiness, Service,
@@ -58,7 +58,7 @@ pub fn pod(of: &Layout, number: PodNumber, version: u64, is_ready: bool) -> Pod 
     }
 }
 
-/// Another time for another version, as the last transition of a pod that flips.
+/// Differs for each version, like the last transition time of a pod that toggles.
 fn since(version: u64) -> Timestamp {
     let seconds = i64::try_from(version).unwrap_or_default();
     Timestamp::from_second(1_767_225_600 + seconds % 1_000_000).expect("within this century")
@@ -74,7 +74,7 @@ fn labels(app: &str) -> Labels {
     all.into_iter().collect()
 }
 
-/// In the form the API server gives them.
+/// A uid in the API server's format.
 pub fn uid(kind: u8, number: usize) -> Uid {
     format!("{kind:08x}-0000-4000-8000-{number:012x}").as_str().into()
 }

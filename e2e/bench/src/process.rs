@@ -1,4 +1,4 @@
-//! What a process has used, as the kernel counts it.
+//! CPU and memory of a process, from `/proc`.
 
 use std::fs;
 use std::ops::Sub;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// The kernel tells the CPU time of a process in hundredths of a second (`USER_HZ`).
+/// `/proc/*/stat` has CPU time in hundredths of a second (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Usage {
     /// All threads, in user and in kernel mode.
     pub cpu: Duration,
     pub resident_bytes: u64,
-    /// The most that was ever resident.
+    /// The maximum of resident memory.
     pub peak_bytes: u64,
 }
 
@@ -25,7 +25,7 @@ impl Usage {
             fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))
         };
         let cpu = cpu_of(&read("stat")?).context("unexpected form of /proc/*/stat")?;
-        // Threads are counted exactly, but those that have ended not at all.
+        // The values per thread are exact but do not include threads that have ended.
         let cpu = cpu.max(cpu_of_threads(pid));
         let status = read("status")?;
         let bytes = |name: &str| {
@@ -34,13 +34,13 @@ impl Usage {
         Ok(Self { cpu, resident_bytes: bytes("VmRSS")?, peak_bytes: bytes("VmHWM")? })
     }
 
-    /// Of this process.
+    /// Usage of this process.
     pub fn own() -> Result<Self> {
         Self::of(std::process::id())
     }
 }
 
-/// CPU used between two looks at the same process.
+/// CPU time between two samples of the same process.
 impl Sub for Usage {
     type Output = Duration;
 
@@ -50,14 +50,14 @@ impl Sub for Usage {
 }
 
 fn cpu_of(stat: &str) -> Option<Duration> {
-    // The name of the program stands in parentheses, and may contain anything.
+    // The program name is in parentheses and can contain any character.
     let mut numbers = stat.rsplit_once(')')?.1.split_whitespace();
     let user: u32 = numbers.nth(11)?.parse().ok()?;
     let system: u32 = numbers.next()?.parse().ok()?;
     Some(TICK * (user + system))
 }
 
-/// Of all threads that are there; nothing where the kernel does not tell.
+/// CPU time of the current threads; zero if the kernel does not report it.
 fn cpu_of_threads(pid: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let nanos = |thread: fs::DirEntry| {
@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_is_user_and_system_time_whatever_the_program_is_called() {
+    fn cpu_is_user_plus_system_time_for_any_program_name() {
         let stat = "7 (a) b) S 1 1 1 0 -1 4 9 9 9 9 120 30 5 5 20 0 4 0 77 1 1 1";
         assert_eq!(cpu_of(stat), Some(Duration::from_millis(1500)));
     }
 
     #[test]
-    fn memory_is_told_in_kilobytes() {
+    fn memory_is_reported_in_kilobytes() {
         let status = "VmPeak:\t 9 kB\nVmHWM:\t  20 kB\nVmRSS:\t  12 kB\n";
         assert_eq!(bytes_of(status, "VmRSS"), Some(12 * 1024));
         assert_eq!(bytes_of(status, "VmHWM"), Some(20 * 1024));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_used_memory() {
+    fn usage_of_this_process_has_memory() {
         let usage = Usage::own().unwrap();
         assert!(usage.peak_bytes >= usage.resident_bytes && usage.resident_bytes > 0);
     }

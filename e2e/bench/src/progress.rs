@@ -1,4 +1,4 @@
-//! How far a bench is: a bar on a terminal, a line now and then elsewhere.
+//! Progress of a run: a bar on a terminal, otherwise occasional lines.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, stderr};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Elsewhere a line is written at most so often, but for each new step.
+/// Minimum interval of lines within a step.
 const LINE_EVERY: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(200);
 
@@ -31,34 +31,34 @@ impl Progress {
         Self { bar, is_terminal, last_line: Cell::new(Instant::now()) }
     }
 
-    /// One run begins.
+    /// Starts the next run.
     pub fn step(&self, what: &str) {
         self.bar.inc(1);
         self.bar.set_prefix(what.to_owned());
         self.bar.set_message("");
-        self.note_elsewhere(what);
+        self.print_without_terminal(what);
     }
 
-    /// What is going on in this run.
+    /// Shows the current phase of the run.
     pub fn detail(&self, what: &str) {
         self.bar.set_message(what.to_owned());
-        self.line_now_and_then(|| what.to_owned());
+        self.line_if_due(|| what.to_owned());
     }
 
     pub fn count(&self, what: &str, n_done: usize, n: usize) {
         if self.is_terminal {
             self.bar.set_message(format!("{n_done}/{n} {what}"));
         }
-        self.line_now_and_then(|| format!("{n_done}/{n} {what}"));
+        self.line_if_due(|| format!("{n_done}/{n} {what}"));
     }
 
-    /// Worth keeping, above the bar.
+    /// Prints a line that stays.
     pub fn note(&self, what: &str) {
         self.bar.println(what);
-        self.note_elsewhere(what);
+        self.print_without_terminal(what);
     }
 
-    /// Waits, and shows it.
+    /// Waits and shows the remaining time.
     pub fn wait(&self, time: Duration, what: &str) {
         let began = Instant::now();
         while let Some(left) = time.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
@@ -71,16 +71,16 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    fn note_elsewhere(&self, what: &str) {
+    fn print_without_terminal(&self, what: &str) {
         if !self.is_terminal {
             eprintln!("{what}");
             self.last_line.set(Instant::now());
         }
     }
 
-    fn line_now_and_then(&self, line: impl FnOnce() -> String) {
+    fn line_if_due(&self, line: impl FnOnce() -> String) {
         if !self.is_terminal && self.last_line.get().elapsed() >= LINE_EVERY {
-            self.note_elsewhere(&line());
+            self.print_without_terminal(&line());
         }
     }
 }

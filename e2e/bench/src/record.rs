@@ -1,24 +1,23 @@
-//! What was measured: numbers of single runs, and what several rounds say together.
+//! Measurements of single runs, and their aggregation over rounds.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::contender::Contender;
 use crate::statistics::{Samples, ratio};
+use crate::subject::Subject;
 
-/// What a number counts. Less is better, always.
+/// The unit of a measurement. Less is always better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Seconds,
     Milliseconds,
     Microseconds,
     Bytes,
-    /// Of anything.
     Count,
 }
 
-/// One number of one run.
+/// One measurement of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
     pub name: String,
@@ -26,13 +25,13 @@ pub struct Measure {
     pub value: f64,
 }
 
-/// One run.
+/// The measurements of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub scenario: Scenario,
-    /// What was varied: the size, the rate.
+    /// The parameter of the scenario: size or rate.
     pub case: String,
-    pub who: Contender,
+    pub who: Subject,
     pub measures: Vec<Measure>,
 }
 
@@ -42,9 +41,9 @@ pub enum Scenario {
     Restart,
     Churn,
     Rollout,
-    Crowded,
+    ServicesPerNamespace,
     Idle,
-    Floor,
+    WriteOnly,
     Engine,
 }
 
@@ -54,9 +53,9 @@ impl Scenario {
         Self::Restart,
         Self::Churn,
         Self::Rollout,
-        Self::Crowded,
+        Self::ServicesPerNamespace,
         Self::Idle,
-        Self::Floor,
+        Self::WriteOnly,
         Self::Engine,
     ];
 
@@ -66,24 +65,26 @@ impl Scenario {
             Self::Restart => "restart",
             Self::Churn => "churn",
             Self::Rollout => "rollout",
-            Self::Crowded => "crowded",
+            Self::ServicesPerNamespace => "services-per-namespace",
             Self::Idle => "idle",
-            Self::Floor => "floor",
+            Self::WriteOnly => "write-only",
             Self::Engine => "engine",
         }
     }
 
-    /// For people, above a table.
+    /// The heading of the table.
     pub fn title(self) -> &'static str {
         match self {
             Self::ColdStart => "cold start: nothing is published when the controller starts",
-            Self::Restart => "restart: all but one pod's change is published already",
-            Self::Churn => "churn: pods become ready and unready at a fixed rate",
+            Self::Restart => "restart: everything but one pod's change is already published",
+            Self::Churn => "churn: readiness toggles at a fixed rate",
             Self::Rollout => "rollout: all pods of one Service are replaced",
-            Self::Crowded => "crowded namespace: pods flip among more and more Services",
+            Self::ServicesPerNamespace => {
+                "services per namespace: readiness toggles with an increasing number of Services"
+            }
             Self::Idle => "idle: nothing changes",
-            Self::Floor => "floor: the writes of a cold start, without a controller",
-            Self::Engine => "engine: no server, no sockets",
+            Self::WriteOnly => "write-only: the writes of a cold start without a controller",
+            Self::Engine => "engine: without API server and sockets",
         }
     }
 }
@@ -107,7 +108,7 @@ impl Measure {
 }
 
 impl Unit {
-    /// A number with its unit, short.
+    /// The number with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Seconds => format!("{} s", short(value)),
@@ -131,7 +132,7 @@ impl Unit {
     }
 }
 
-/// Three digits at least; more where they are before the point.
+/// At least three significant digits.
 fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
@@ -141,31 +142,31 @@ fn short(value: f64) -> String {
     }
 }
 
-/// One thing that was measured, for everybody who was.
+/// One measurement of all subjects, over all rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub case: String,
     pub name: String,
     pub unit: Unit,
-    pub samples: Vec<(Contender, Samples)>,
+    pub samples: Vec<(Subject, Samples)>,
 }
 
 impl Row {
-    pub fn of(&self, who: Contender) -> Option<&Samples> {
+    pub fn of(&self, who: Subject) -> Option<&Samples> {
         self.samples.iter().find(|(one, _)| *one == who).map(|(_, samples)| samples)
     }
 
-    pub fn median(&self, who: Contender) -> Option<f64> {
+    pub fn median(&self, who: Subject) -> Option<f64> {
         self.of(who)?.median()
     }
 
-    /// How many times as much the other needs.
-    pub fn ratio_to_ours(&self, other: Contender) -> Option<f64> {
-        ratio(self.median(other)?, self.median(Contender::Ours)?)
+    /// The value of `other` relative to endpointd.
+    pub fn ratio_to_endpointd(&self, other: Subject) -> Option<f64> {
+        ratio(self.median(other)?, self.median(Subject::Endpointd)?)
     }
 }
 
-/// The rows of one scenario, in the order they were first measured.
+/// The rows of one scenario, in the order of their first measurement.
 pub fn rows(records: &[Record], scenario: Scenario) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for record in records.iter().filter(|record| record.scenario == scenario) {
@@ -183,13 +184,13 @@ pub fn rows(records: &[Record], scenario: Scenario) -> Vec<Row> {
             add(&mut rows[at].samples, record.who, *value);
         }
     }
-    // Cases of one size stand together, however the rounds went.
+    // Rows of one case are adjacent, whatever the order of rounds.
     let cases: Vec<String> = rows.iter().map(|row| row.case.clone()).collect();
     rows.sort_by_key(|row| cases.iter().position(|case| *case == row.case));
     rows
 }
 
-fn add(samples: &mut Vec<(Contender, Samples)>, who: Contender, value: f64) {
+fn add(samples: &mut Vec<(Subject, Samples)>, who: Subject, value: f64) {
     match samples.iter_mut().find(|(one, _)| *one == who) {
         Some((_, samples)) => samples.push(value),
         None => {
@@ -199,7 +200,7 @@ fn add(samples: &mut Vec<(Contender, Samples)>, who: Contender, value: f64) {
     }
 }
 
-/// Everything for programs: medians, ranges, and each round.
+/// JSON with medians, ranges, and the values of all rounds.
 pub fn to_json(records: &[Record]) -> Value {
     let mut scenarios = serde_json::Map::new();
     for scenario in Scenario::ALL {
@@ -213,20 +214,20 @@ pub fn to_json(records: &[Record]) -> Value {
 
 fn row_json(row: &Row) -> Value {
     let Row { case, name, unit, samples } = row;
-    let mut contenders = serde_json::Map::new();
+    let mut subjects = serde_json::Map::new();
     for (who, samples) in samples {
         let (min, max) = samples.range().unwrap_or_default();
         let median = samples.median();
         let value = json!({"median": median, "min": min, "max": max, "all": samples.all()});
-        contenders.insert(who.key().to_owned(), value);
+        subjects.insert(who.key().to_owned(), value);
     }
     json!({
         "case": case,
         "measure": name,
         "unit": unit.key(),
-        "contenders": contenders,
-        "ratio": row.ratio_to_ours(Contender::Peer),
-        "ratio_raised": row.ratio_to_ours(Contender::PeerRaised),
+        "subjects": subjects,
+        "ratio": row.ratio_to_endpointd(Subject::Kcm),
+        "ratio_unthrottled": row.ratio_to_endpointd(Subject::KcmUnthrottled),
     })
 }
 
@@ -240,28 +241,28 @@ impl fmt::Display for Scenario {
 mod tests {
     use super::*;
 
-    fn record(case: &str, who: Contender, value: f64) -> Record {
+    fn record(case: &str, who: Subject, value: f64) -> Record {
         let measures = vec![Measure::new("time", Unit::Seconds, value)];
         Record { scenario: Scenario::ColdStart, case: case.into(), who, measures }
     }
 
     #[test]
-    fn rounds_of_one_thing_are_one_row() {
+    fn rows_aggregate_rounds() {
         let records = [
-            record("small", Contender::Ours, 2.0),
-            record("large", Contender::Ours, 9.0),
-            record("small", Contender::Peer, 30.0),
-            record("small", Contender::Ours, 4.0),
+            record("small", Subject::Endpointd, 2.0),
+            record("large", Subject::Endpointd, 9.0),
+            record("small", Subject::Kcm, 30.0),
+            record("small", Subject::Endpointd, 4.0),
         ];
         let rows = rows(&records, Scenario::ColdStart);
         assert_eq!(rows.iter().map(|row| &*row.case).collect::<Vec<_>>(), ["small", "large"]);
-        assert_eq!(rows[0].median(Contender::Ours), Some(3.0));
-        assert_eq!(rows[0].ratio_to_ours(Contender::Peer), Some(10.0));
-        assert_eq!(rows[1].ratio_to_ours(Contender::Peer), None);
+        assert_eq!(rows[0].median(Subject::Endpointd), Some(3.0));
+        assert_eq!(rows[0].ratio_to_endpointd(Subject::Kcm), Some(10.0));
+        assert_eq!(rows[1].ratio_to_endpointd(Subject::Kcm), None);
     }
 
     #[test]
-    fn numbers_have_about_three_digits() {
+    fn show_prints_three_significant_digits() {
         let shown = [0.01234, 1.2345, 12.345, 123.45, 7.0].map(short);
         assert_eq!(shown, ["0.012", "1.23", "12.3", "123", "7"].map(String::from));
         assert_eq!(Unit::Milliseconds.show(9876.5), "9876 ms");
@@ -271,10 +272,10 @@ mod tests {
     }
 
     #[test]
-    fn json_tells_each_round_and_the_ratio() {
-        let records = [record("a", Contender::Ours, 2.0), record("a", Contender::Peer, 5.0)];
+    fn to_json_has_all_rounds_and_the_ratio() {
+        let records = [record("a", Subject::Endpointd, 2.0), record("a", Subject::Kcm, 5.0)];
         let json = to_json(&records);
         assert_eq!(json["cold-start"][0]["ratio"], 2.5);
-        assert_eq!(json["cold-start"][0]["contenders"]["kcm"]["all"][0], 5.0);
+        assert_eq!(json["cold-start"][0]["subjects"]["kcm"]["all"][0], 5.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What a run leaves behind: tables for people, JSON for programs, pictures for the documentation.
+//! The output of a run: tables, JSON, and charts for the documentation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use crate::chart::chart;
 use crate::machine;
-use crate::picture::picture;
 use crate::record::{Record, Scenario, to_json};
 use crate::scale::Scale;
 use crate::table::table;
 use crate::targets::{Target, show, targets};
 
-/// The records of a run, and how they came about.
+/// The records of a run and their origin.
 pub struct Report<'a> {
     pub records: &'a [Record],
     pub scale: &'a Scale,
-    /// As a person would type it.
+    /// The command line, as a user types it.
     pub command: &'a str,
-    /// Machine, versions, commit: as they were when it began, before files of its own were written.
+    /// Machine, versions, commit; collected before the run writes files.
     pub origin: &'a str,
 }
 
@@ -37,8 +37,8 @@ impl Report<'_> {
 
     pub fn json(&self) -> Value {
         let target = |target: &Target| {
-            let Target { what, wanted, measured, is_met } = target;
-            json!({"what": what, "wanted": wanted, "measured": measured, "met": is_met})
+            let Target { name, limit, measured, is_met } = target;
+            json!({"name": name, "limit": limit, "measured": measured, "met": is_met})
         };
         let targets: Vec<Value> = targets(self.records).iter().map(target).collect();
         json!({
@@ -49,13 +49,13 @@ impl Report<'_> {
         })
     }
 
-    /// Of one scenario a picture, and the text it belongs to. Says what was written.
+    /// Writes the chart and the table of one scenario. Returns the paths.
     pub fn write(&self, scenario: Scenario, directory: &Path) -> Result<Vec<PathBuf>> {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot create `{}`", directory.display()))?;
         let caption = machine::caption(self.scale);
         let (Some(svg), Some(table)) =
-            (picture(self.records, scenario, &caption), table(self.records, scenario))
+            (chart(self.records, scenario, &caption), table(self.records, scenario))
         else {
             return Ok(Vec::new());
         };
@@ -77,18 +77,18 @@ impl Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contender::Contender;
     use crate::record::{Measure, Unit};
+    use crate::subject::Subject;
 
     #[test]
-    fn a_report_writes_a_picture_and_its_origin_for_what_was_measured() {
+    fn report_writes_chart_and_table_of_a_measured_scenario() {
         let record = |who, value| Record {
             scenario: Scenario::Idle,
             case: "20 pods".into(),
             who,
             measures: vec![Measure::new("CPU", Unit::Seconds, value)],
         };
-        let records = [record(Contender::Ours, 1.0), record(Contender::Peer, 5.0)];
+        let records = [record(Subject::Endpointd, 1.0), record(Subject::Kcm, 5.0)];
         let (scale, command) = (&Scale::tiny(), "cargo xtask bench idle");
         let origin = &machine::describe(command, scale);
         let report = Report { records: &records, scale, command, origin };

@@ -1,47 +1,47 @@
-//! How large, how fast, how long.
+//! Sizes, rates, and durations of the scenarios.
 
 use std::time::Duration;
 
-use crate::contender::{CONTENDERS, Contender};
 use crate::load::Layout;
+use crate::subject::{CONTROLLERS, Subject};
 
 #[derive(Clone, Debug)]
 pub struct Scale {
-    pub contenders: Vec<Contender>,
+    pub subjects: Vec<Subject>,
     pub n_rounds: usize,
     /// Services and pods of a cold start.
     pub cold: Vec<Layout>,
-    /// The settled cluster of restart, churn, idle.
+    /// The converged cluster of restart, churn, and idle.
     pub settled: Layout,
-    /// After a cold start, before memory counts as settled.
+    /// Time without work before settled memory is read.
     pub settle: Duration,
-    /// Flips a second.
+    /// Readiness toggles per second.
     pub rates: Vec<u32>,
     pub churn: Duration,
     pub rollout_pods: usize,
     /// Numbers of Services in one namespace.
-    pub crowds: Vec<usize>,
-    pub crowd: Duration,
+    pub service_counts: Vec<usize>,
+    pub service_counts_duration: Duration,
     pub idle: Duration,
     pub engine_pods: usize,
 }
 
 /// Pods replaced at once in a rollout.
 pub const BATCH: usize = 50;
-/// Flips a second in a crowded namespace: few enough for everybody.
-pub const CROWD_RATE: u32 = 20;
-/// Pods of each Service in a crowded namespace.
-pub const CROWD_PODS: usize = 2;
+/// Toggles per second in `services-per-namespace`: a rate that every subject sustains.
+pub const SERVICE_COUNTS_RATE: u32 = 20;
+/// Pods per Service in `services-per-namespace`.
+pub const PODS_PER_SERVICE: usize = 2;
 
 const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
 impl Scale {
-    /// What the documented numbers are measured with.
+    /// The scale of the documented numbers.
     pub fn full() -> Self {
         Self {
-            contenders: CONTENDERS.to_vec(),
+            subjects: CONTROLLERS.to_vec(),
             n_rounds: 3,
             cold: vec![Layout::spread(1000, 20_000), Layout::spread(5000, 50_000)],
             settled: Layout::spread(1000, 20_000),
@@ -49,32 +49,32 @@ impl Scale {
             rates: vec![20, 50, 100, 200],
             churn: secs(60),
             rollout_pods: 5000,
-            crowds: vec![100, 1000, 5000],
-            crowd: secs(20),
+            service_counts: vec![100, 1000, 5000],
+            service_counts_duration: secs(20),
             idle: secs(60),
             engine_pods: 150_000,
         }
     }
 
-    /// Who is measured in a round: each begins with another one.
-    pub fn contenders(&self, round: usize) -> Vec<Contender> {
-        let mut all = self.contenders.clone();
+    /// The order of subjects in a round: each round starts with another one.
+    pub fn subjects(&self, round: usize) -> Vec<Subject> {
+        let mut all = self.subjects.clone();
         let n_all = all.len();
         all.rotate_left(round % n_all);
         all
     }
 
-    /// Also the largest cluster.
+    /// Adds the largest cluster.
     pub fn large() -> Self {
         let mut scale = Self::full();
         scale.cold.push(Layout::spread(10_000, 150_000));
         scale
     }
 
-    /// Minutes, not hours: to see that it works, and about where things are.
+    /// Takes minutes: a smoke test with approximate numbers.
     pub fn quick() -> Self {
         Self {
-            contenders: CONTENDERS.to_vec(),
+            subjects: CONTROLLERS.to_vec(),
             n_rounds: 1,
             cold: vec![Layout::spread(200, 4000)],
             settled: Layout::spread(200, 4000),
@@ -82,17 +82,17 @@ impl Scale {
             rates: vec![20, 50],
             churn: secs(10),
             rollout_pods: 500,
-            crowds: vec![100, 500],
-            crowd: secs(10),
+            service_counts: vec![100, 500],
+            service_counts_duration: secs(10),
             idle: secs(10),
             engine_pods: 20_000,
         }
     }
 
-    /// Seconds: for a test of the bench itself.
+    /// Takes seconds: for the test of the bench itself.
     pub fn tiny() -> Self {
         Self {
-            contenders: CONTENDERS.to_vec(),
+            subjects: CONTROLLERS.to_vec(),
             n_rounds: 1,
             cold: vec![Layout::spread(5, 50)],
             settled: Layout::spread(5, 50),
@@ -100,8 +100,8 @@ impl Scale {
             rates: vec![10],
             churn: secs(2),
             rollout_pods: 100,
-            crowds: vec![5, 10],
-            crowd: secs(2),
+            service_counts: vec![5, 10],
+            service_counts_duration: secs(2),
             idle: secs(2),
             engine_pods: 1000,
         }
@@ -111,15 +111,19 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Contender::{Ours, Peer, PeerRaised};
+    use Subject::{Endpointd, Kcm, KcmUnthrottled};
 
     #[test]
-    fn each_takes_part_in_every_round_and_begins_one() {
+    fn every_subject_is_in_every_round_and_starts_one() {
         let scale = Scale::full();
-        let rounds: Vec<_> = (0..3).map(|round| scale.contenders(round)).collect();
+        let rounds: Vec<_> = (0..3).map(|round| scale.subjects(round)).collect();
         assert_eq!(
             rounds,
-            [[Peer, PeerRaised, Ours], [PeerRaised, Ours, Peer], [Ours, Peer, PeerRaised]]
+            [
+                [Kcm, KcmUnthrottled, Endpointd],
+                [KcmUnthrottled, Endpointd, Kcm],
+                [Endpointd, Kcm, KcmUnthrottled]
+            ]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The scenarios, a file each. Each puts what it measured into [`Bench::records`].
+//! One module per scenario. Each appends its measurements to [`Bench::records`].
 //!
 //! [`Bench::records`]: crate::bench::Bench::records
 
@@ -6,11 +6,11 @@ pub mod cold_start;
 pub mod restart;
 
 pub mod churn;
-pub mod crowded;
 pub mod rollout;
+pub mod services_per_namespace;
 
 pub mod idle;
 
-pub mod floor;
+pub mod write_only;
 
 pub mod engine;

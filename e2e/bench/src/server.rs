@@ -1,25 +1,25 @@
-//! What kube-apiserver was asked to write, as it counts itself. While a contender is measured nobody
-//! else writes Endpoints or slices, so that the counts are exactly its own.
+//! Write requests as counted by kube-apiserver's metrics. While a subject is measured no other client
+//! writes Endpoints or slices, so all counted requests are the subject's.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use endpointd_control_plane::Api;
 
-/// What the contenders publish.
+/// The resources that subjects write.
 const RESOURCES: [&str; 2] = ["endpoints", "endpointslices"];
 const WRITES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
-/// Since the server started.
+/// Counts since the server started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Writes of Endpoints and slices, refused ones included.
+    /// Writes of Endpoints and slices, including rejected ones.
     pub n_writes: u64,
-    /// Writes that were refused.
-    pub n_refused: u64,
-    /// Events, which contenders write besides.
+    /// Writes without a 2xx response.
+    pub n_rejected: u64,
+    /// Writes of Events.
     pub n_events: u64,
-    /// The bodies of writes of Endpoints and slices.
+    /// Body bytes of writes of Endpoints and slices.
     pub n_bytes: u64,
 }
 
@@ -31,7 +31,7 @@ impl Written {
     pub fn since(self, before: Self) -> Self {
         Self {
             n_writes: self.n_writes - before.n_writes,
-            n_refused: self.n_refused - before.n_refused,
+            n_rejected: self.n_rejected - before.n_rejected,
             n_events: self.n_events - before.n_events,
             n_bytes: self.n_bytes - before.n_bytes,
         }
@@ -62,26 +62,26 @@ impl Written {
         }
         if RESOURCES.contains(&label("resource")) {
             self.n_writes += value;
-            let is_refused = !label("code").starts_with('2');
-            self.n_refused += u64::from(is_refused) * value;
+            let is_rejected = !label("code").starts_with('2');
+            self.n_rejected += u64::from(is_rejected) * value;
         }
     }
 }
 
 type Labels<'a> = BTreeMap<&'a str, &'a str>;
 
-/// This metric puts the group after the name.
+/// In this metric the group follows the resource name.
 fn has_name(resource: &str) -> bool {
     let name = resource.split('.').next().unwrap_or_default();
     RESOURCES.contains(&name)
 }
 
-/// Labels and value of a line of this metric.
+/// Labels and value, if the line is a sample of `metric`.
 fn sample<'a>(line: &'a str, metric: &str) -> Option<(Labels<'a>, u64)> {
     let (labels, value) = line.strip_prefix(metric)?.strip_prefix('{')?.rsplit_once("} ")?;
     let labels = labels.split("\",").filter_map(|label| label.split_once("=\""));
     let labels = labels.map(|(name, value)| (name, value.trim_end_matches('"'))).collect();
-    // Counters may be written as floats: `1.2345e+06`.
+    // Counters can be formatted as floats: `1.2345e+06`.
     let value: f64 = value.trim().parse().ok()?;
     Some((labels, value as u64))
 }
@@ -104,8 +104,8 @@ apiserver_request_body_size_bytes_sum{group="",resource="pods",verb="update"} 9
 "#;
 
     #[test]
-    fn only_writes_of_what_contenders_publish_count() {
-        let want = Written { n_writes: 9, n_refused: 2, n_events: 3, n_bytes: 2000 };
+    fn written_counts_only_endpoints_and_slices() {
+        let want = Written { n_writes: 9, n_rejected: 2, n_events: 3, n_bytes: 2000 };
         assert_eq!(Written::of(METRICS), want);
     }
 }

@@ -1,6 +1,6 @@
 //! Medians, percentiles, spread.
 
-/// What several rounds gave for one thing.
+/// The values of one measurement over all rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples(Vec<f64>);
 
@@ -24,7 +24,7 @@ impl Samples {
         }
     }
 
-    /// Smallest and largest.
+    /// Minimum and maximum.
     pub fn range(&self) -> Option<(f64, f64)> {
         let smallest = self.0.iter().copied().min_by(f64::total_cmp)?;
         let largest = self.0.iter().copied().max_by(f64::total_cmp)?;
@@ -38,7 +38,7 @@ impl FromIterator<f64> for Samples {
     }
 }
 
-/// The value that `percent` of `values` do not exceed (nearest rank); none of none.
+/// The value that `percent` of `values` do not exceed (nearest rank); `None` without values.
 pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -46,9 +46,9 @@ pub fn percentile(values: &[f64], percent: f64) -> Option<f64> {
     sorted.get(rank.max(1) - 1).copied()
 }
 
-/// How often `ours` goes into `theirs`; none where that has no meaning.
-pub fn ratio(theirs: f64, ours: f64) -> Option<f64> {
-    (ours > 0.0).then(|| theirs / ours)
+/// `value` relative to `base`; `None` if `base` is zero.
+pub fn ratio(value: f64, base: f64) -> Option<f64> {
+    (base > 0.0).then(|| value / base)
 }
 
 pub fn show_ratio(ratio: f64) -> String {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle_or_between_the_two_middle_ones() {
+    fn median_of_odd_and_even_numbers_of_values() {
         let median = |values: &[f64]| values.iter().copied().collect::<Samples>().median();
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0, 1.0, 9.0]), Some(3.0));
@@ -68,14 +68,14 @@ mod tests {
     }
 
     #[test]
-    fn the_range_is_the_smallest_and_the_largest() {
+    fn range_is_minimum_and_maximum() {
         let samples: Samples = [3.0, 1.0, 9.0].into_iter().collect();
         assert_eq!(samples.range(), Some((1.0, 9.0)));
         assert_eq!(Samples::default().range(), None);
     }
 
     #[test]
-    fn percentiles_are_values_that_were_measured() {
+    fn percentile_returns_a_measured_value() {
         let values: Vec<f64> = (1..=200).rev().map(f64::from).collect();
         assert_eq!(percentile(&values, 50.0), Some(100.0));
         assert_eq!(percentile(&values, 99.0), Some(198.0));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_to_nothing_is_no_number() {
+    fn ratio_to_zero_is_none() {
         assert_eq!(ratio(10.0, 4.0), Some(2.5));
         assert_eq!(ratio(10.0, 0.0), None);
     }

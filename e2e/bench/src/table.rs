@@ -1,26 +1,26 @@
-//! Records as tables for people.
+//! Records as text tables.
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-use crate::contender::Contender;
 use crate::record::{Record, Row, Scenario, rows};
 use crate::statistics::{Samples, show_ratio};
+use crate::subject::Subject;
 
-/// One table of a scenario; none if nothing was measured.
+/// The table of a scenario; `None` without measurements.
 pub fn table(records: &[Record], scenario: Scenario) -> Option<String> {
     let rows = rows(records, scenario);
-    let mut columns: Vec<Contender> =
+    let mut columns: Vec<Subject> =
         rows.iter().flat_map(|row| row.samples.iter().map(|(who, _)| *who)).collect();
     columns.sort_unstable();
     columns.dedup();
     if columns.is_empty() {
         return None;
     }
-    let compared: Vec<Contender> = columns
+    let compared: Vec<Subject> = columns
         .iter()
         .copied()
-        .filter(|who| columns.contains(&Contender::Ours) && *who != Contender::Ours)
+        .filter(|who| columns.contains(&Subject::Endpointd) && *who != Subject::Endpointd)
         .collect();
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
@@ -39,7 +39,7 @@ pub fn table(records: &[Record], scenario: Scenario) -> Option<String> {
     Some(format!("{}\n{table}", scenario.title()))
 }
 
-fn cells(row: &Row, case: &str, columns: &[Contender], compared: &[Contender]) -> Vec<String> {
+fn cells(row: &Row, case: &str, columns: &[Subject], compared: &[Subject]) -> Vec<String> {
     let mut cells = vec![case.to_owned(), row.name.clone()];
     cells.extend(
         columns
@@ -47,12 +47,14 @@ fn cells(row: &Row, case: &str, columns: &[Contender], compared: &[Contender]) -
             .map(|who| row.of(*who).map_or_else(String::new, |samples| with_spread(row, samples))),
     );
     cells.extend(
-        compared.iter().map(|who| row.ratio_to_ours(*who).map_or_else(String::new, show_ratio)),
+        compared
+            .iter()
+            .map(|who| row.ratio_to_endpointd(*who).map_or_else(String::new, show_ratio)),
     );
     cells
 }
 
-/// The median, and from where to where it went.
+/// The median, with minimum and maximum if they differ.
 fn with_spread(row: &Row, samples: &Samples) -> String {
     let median = row.unit.show(samples.median().unwrap_or_default());
     match samples.range() {
@@ -69,7 +71,7 @@ mod tests {
     use crate::record::{Measure, Unit};
 
     #[test]
-    fn a_table_has_the_ratios_to_ours() {
+    fn table_shows_ratios_to_endpointd() {
         let record = |who, value| Record {
             scenario: Scenario::Idle,
             case: "20 pods".into(),
@@ -77,9 +79,9 @@ mod tests {
             measures: vec![Measure::new("CPU", Unit::Seconds, value)],
         };
         let records = [
-            record(Contender::Ours, 0.5),
-            record(Contender::Ours, 0.7),
-            record(Contender::Peer, 6.0),
+            record(Subject::Endpointd, 0.5),
+            record(Subject::Endpointd, 0.7),
+            record(Subject::Kcm, 6.0),
         ];
         let table = table(&records, Scenario::Idle).unwrap();
         assert!(table.contains("0.600 s (0.500 s – 0.700 s)"), "{table}");

@@ -1,4 +1,4 @@
-//! The least client that can drive a cluster: JSON in, JSON out. Code under test brings its own.
+//! A minimal JSON client for tests. Code under test uses its own client.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use ureq::typestate::AgentScope;
 use crate::kubeconfig::Token;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
+const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// Requests to one API server.
@@ -23,22 +23,22 @@ pub struct Api {
     token: Option<Token>,
 }
 
-/// What becomes of a connection after its answer.
+/// Whether connections are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// A kept connection would be a dead one after a restart of kube-apiserver.
+    /// One connection per request, because a reused one breaks when kube-apiserver restarts.
     Closed,
-    /// For many requests to a server that stays.
+    /// For many requests to a server that is not restarted.
     Kept,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    #[error("the server refused with {status}: {message}")]
+    #[error("the server returned {status}: {message}")]
     Refused { status: u16, message: String },
-    #[error("no answer from the server: {0}")]
+    #[error("no response from the server: {0}")]
     Unreachable(Box<ureq::Error>),
-    #[error("the answer is not JSON: {0}")]
+    #[error("the response is not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
 }
 
@@ -61,8 +61,7 @@ impl Api {
         Ok(Self { agent, url: url.to_owned(), token: Some(token) })
     }
 
-    /// A server that speaks plain HTTP and asks nobody who they are, at a URL without a slash at
-    /// the end.
+    /// A plain HTTP server without authentication, at a URL without a trailing slash.
     pub fn plain(url: &str) -> Self {
         let agent = agent(Connections::Kept).build().new_agent();
         Self { agent, url: url.to_owned(), token: None }
@@ -80,7 +79,7 @@ impl Api {
         self.json("PUT", path, Some(object))
     }
 
-    /// A JSON merge patch (RFC 7386): what it does not name stays, `null` removes.
+    /// Applies a JSON merge patch (RFC 7386): `null` removes a field.
     pub fn merge(&self, path: &str, patch: &Value) -> Result<Value, ApiError> {
         self.json("PATCH", path, Some(patch))
     }
@@ -89,7 +88,7 @@ impl Api {
         self.json("DELETE", path, None)
     }
 
-    /// The answer as it is, for what is not JSON: health checks, metrics.
+    /// The body as text, for health checks and metrics.
     pub fn text(&self, path: &str) -> Result<String, ApiError> {
         self.send("GET", path, None)
     }
@@ -111,7 +110,7 @@ impl Api {
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = request.body(body).map_err(ureq::Error::from)?;
         let mut response = self.agent.run(request)?;
-        let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
+        let text = response.body_mut().with_config().limit(RESPONSE_BYTES_MAX).read_to_string()?;
         if response.status().is_success() {
             return Ok(text);
         }
@@ -130,7 +129,7 @@ fn agent(connections: Connections) -> ConfigBuilder<AgentScope> {
     }
 }
 
-/// Kubernetes answers a refusal with a `Status` object; its message is the part for people.
+/// The message of the `Status` object in an error response.
 fn message_of(text: String) -> String {
     let status: Option<Value> = serde_json::from_str(&text).ok();
     status.and_then(|status| Some(status["message"].as_str()?.to_owned())).unwrap_or(text)

@@ -1,6 +1,6 @@
-//! Where the three programs are on this machine. Start at [`Binaries::find`].
+//! Finds the three programs on this machine. Start at [`Binaries::find`].
 //!
-//! A directory counts only when all three are in it, so that one cluster never mixes sources.
+//! A directory is used only if it has all three, so that one cluster does not mix sources.
 
 use std::env;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::program::{ETCD_VERSION, KUBERNETES_VERSION, Program};
 
-/// The directory to use and no other; `cargo xtask test` sets it for the tests it runs.
+/// Names the only directory to use; `cargo xtask test` sets it for its tests.
 pub const DIRECTORY_VARIABLE: &str = "ENDPOINTD_CONTROL_PLANE";
 const KUBEBUILDER_VARIABLE: &str = "KUBEBUILDER_ASSETS";
 
@@ -20,46 +20,46 @@ pub struct Binaries {
     directory: PathBuf,
 }
 
-/// No place had all three programs.
+/// No directory has all three programs.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Missing {
-    pub passed_over: Vec<PassedOver>,
+    pub ignored: Vec<IgnoredPath>,
 }
 
-/// A place that was looked at and could not be used.
+/// A path that cannot be used, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct IgnoredPath {
     pub place: String,
     pub reason: String,
 }
 
-/// What a search found, and which earlier places it had to pass over.
+/// The result of a search, and the ignored paths before it.
 pub struct Search {
     pub found: Option<Binaries>,
-    pub passed_over: Vec<PassedOver>,
+    pub ignored: Vec<IgnoredPath>,
 }
 
-/// The directories a search looks at, in this order.
+/// The directories of a search, in this order.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
-    /// When set, nothing else is looked at.
+pub struct SearchPaths {
+    /// If set, the only directory.
     pub chosen: Option<PathBuf>,
     pub kubebuilder: Option<PathBuf>,
-    /// Our own builds of all versions.
+    /// The cache directory for builds of all versions.
     pub cache: Option<PathBuf>,
 }
 
 impl Binaries {
     pub fn find() -> Result<Self, Missing> {
-        let Search { found, passed_over } = Places::from_environment().search();
-        found.ok_or(Missing { passed_over })
+        let Search { found, ignored } = SearchPaths::from_environment().search();
+        found.ok_or(Missing { ignored })
     }
 
-    /// For tests: `None` means skip, because there is no control plane here.
+    /// For tests: `None` means skip, because there is no control plane.
     ///
     /// # Panics
     ///
-    /// When `CI=true`: there, a skipped test is a failure.
+    /// If there is none and `CI=true`, because CI must not skip tests.
     pub fn for_test() -> Option<Self> {
         match Self::find() {
             Ok(binaries) => Some(binaries),
@@ -92,7 +92,7 @@ impl Binaries {
         Err(format!("`{}` lacks {}", directory.display(), lacking.join(", ")))
     }
 
-    /// Others' builds may be of any release; ours are not asked, their directory is named after it.
+    /// Checks the version, which only directories of others need: the cache has the version in its path.
     fn at_pinned_version(self) -> Result<Self, String> {
         for program in [Program::ApiServer, Program::ControllerManager] {
             let version = version_of(&self.path(program))?;
@@ -104,7 +104,7 @@ impl Binaries {
     }
 }
 
-impl Places {
+impl SearchPaths {
     pub fn from_environment() -> Self {
         let directory = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let caches = directory("XDG_CACHE_HOME")
@@ -117,7 +117,7 @@ impl Places {
         }
     }
 
-    /// Our build of the pinned versions for this machine, whether it is there yet or not.
+    /// The directory of the build of the pinned versions, which may not exist yet.
     pub(crate) fn build_directory(&self) -> Option<PathBuf> {
         let Self { chosen: _, kubebuilder: _, cache } = self;
         let (os, arch) = (env::consts::OS, env::consts::ARCH);
@@ -126,11 +126,11 @@ impl Places {
 
     pub fn search(&self) -> Search {
         let Self { chosen, kubebuilder, cache: _ } = self;
-        let mut passed_over = Vec::new();
+        let mut ignored = Vec::new();
         let mut attempt = |place: &str, usable: Result<Binaries, String>| match usable {
             Ok(binaries) => Some(binaries),
             Err(reason) => {
-                passed_over.push(PassedOver { place: place.to_owned(), reason });
+                ignored.push(IgnoredPath { place: place.to_owned(), reason });
                 None
             }
         };
@@ -148,12 +148,12 @@ impl Places {
                 attempt("cache", usable)
             })
         };
-        Search { found, passed_over }
+        Search { found, ignored }
     }
 }
 
 impl Missing {
-    /// What a person can do about it.
+    /// How to get the programs.
     pub fn hint(&self) -> String {
         "hint: `cargo xtask control-plane` builds it once, with Go 1.26 or newer".to_owned()
     }
@@ -161,18 +161,18 @@ impl Missing {
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reasons: Vec<String> = self.passed_over.iter().map(PassedOver::to_string).collect();
+        let reasons: Vec<String> = self.ignored.iter().map(IgnoredPath::to_string).collect();
         write!(f, "no control plane on this machine: {}", reasons.join("; "))
     }
 }
 
-impl fmt::Display for PassedOver {
+impl fmt::Display for IgnoredPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.reason)
     }
 }
 
-/// Whether a check that cannot be made must fail instead of being skipped.
+/// Whether `CI=true`: a test that would be skipped must then fail.
 pub fn is_ci() -> bool {
     env::var_os("CI").is_some_and(|value| value == "true")
 }
@@ -181,7 +181,7 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// What a Kubernetes program answers to `--version`, without the word "Kubernetes".
+/// The output of `--version` without the word "Kubernetes".
 pub(crate) fn version_of(path: &Path) -> Result<String, String> {
     let cannot = |why: &dyn fmt::Display| format!("cannot run `{}`: {why}", path.display());
     let output = Command::new(path).arg("--version").output().map_err(|error| cannot(&error))?;
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::test_lock;
 
-    /// A directory of shell scripts that answer `--version` like the programs do.
+    /// A directory of shell scripts that print a version like the programs.
     fn programs(names: &[&str], version: &str) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
         for name in names {
@@ -216,56 +216,58 @@ mod tests {
     fn kubebuilder_assets_of_the_pinned_version_are_used() {
         let _guard = test_lock::acquire();
         let assets = programs(&THREE, KUBERNETES_VERSION);
-        let places = Places { kubebuilder: Some(assets.path().to_owned()), ..Places::default() };
-        assert_eq!(places.search().found.unwrap().directory(), assets.path());
+        let paths =
+            SearchPaths { kubebuilder: Some(assets.path().to_owned()), ..SearchPaths::default() };
+        assert_eq!(paths.search().found.unwrap().directory(), assets.path());
     }
 
     #[test]
-    fn kubebuilder_assets_without_a_program_are_passed_over() {
+    fn kubebuilder_assets_without_a_program_are_ignored() {
         let _guard = test_lock::acquire();
         let assets = programs(&["etcd", "kube-apiserver"], KUBERNETES_VERSION);
         let cache = tempfile::tempdir().unwrap();
-        let places = Places {
+        let paths = SearchPaths {
             chosen: None,
             kubebuilder: Some(assets.path().to_owned()),
             cache: Some(cache.path().to_owned()),
         };
-        let ours = places.build_directory().unwrap();
+        let ours = paths.build_directory().unwrap();
         fs::rename(programs(&THREE, KUBERNETES_VERSION).keep(), &ours).unwrap();
 
-        let search = places.search();
+        let search = paths.search();
         assert_eq!(search.found.unwrap().directory(), ours);
-        let reason = &search.passed_over[0].reason;
+        let reason = &search.ignored[0].reason;
         assert!(reason.ends_with("lacks kube-controller-manager"), "{reason}");
     }
 
     #[test]
-    fn kubebuilder_assets_of_another_release_are_passed_over() {
+    fn kubebuilder_assets_of_another_release_are_ignored() {
         let _guard = test_lock::acquire();
         let assets = programs(&THREE, "v1.30.0");
-        let places = Places { kubebuilder: Some(assets.path().to_owned()), ..Places::default() };
-        let search = places.search();
+        let paths =
+            SearchPaths { kubebuilder: Some(assets.path().to_owned()), ..SearchPaths::default() };
+        let search = paths.search();
         assert_eq!(search.found, None);
-        assert_eq!(search.passed_over[0].reason, "kube-apiserver is v1.30.0, not v1.36.4");
+        assert_eq!(search.ignored[0].reason, "kube-apiserver is v1.30.0, not v1.36.4");
     }
 
     #[test]
-    fn a_chosen_directory_is_the_only_place() {
+    fn chosen_directory_is_the_only_one() {
         let assets = programs(&THREE, KUBERNETES_VERSION);
         let empty = tempfile::tempdir().unwrap();
-        let places = Places {
+        let paths = SearchPaths {
             chosen: Some(empty.path().to_owned()),
             kubebuilder: Some(assets.path().to_owned()),
             cache: None,
         };
-        let search = places.search();
+        let search = paths.search();
         assert_eq!(search.found, None);
-        assert_eq!(search.passed_over.len(), 1);
-        assert_eq!(search.passed_over[0].place, DIRECTORY_VARIABLE);
+        assert_eq!(search.ignored.len(), 1);
+        assert_eq!(search.ignored[0].place, DIRECTORY_VARIABLE);
     }
 
     #[test]
-    fn a_file_that_cannot_be_executed_does_not_count() {
+    fn file_without_execute_permission_does_not_count() {
         let assets = programs(&THREE, KUBERNETES_VERSION);
         let etcd = assets.path().join("etcd");
         fs::set_permissions(etcd, fs::Permissions::from_mode(0o644)).unwrap();

@@ -1,5 +1,5 @@
-//! The keys of one cluster: a certificate authority, the serving certificate it signs for loopback,
-//! and the key that signs ServiceAccount tokens. All are new for each cluster and die with it.
+//! The keys of one cluster: a certificate authority, a serving certificate for loopback, and the key that
+//! signs ServiceAccount tokens. Every cluster has new ones.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ pub const SERVING_KEY_FILE: &str = "serving.key";
 pub const TOKEN_KEY_FILE: &str = "service-account.key";
 pub const TOKEN_PUBLIC_KEY_FILE: &str = "service-account.pub";
 
-/// Writes the five files into `directory` and gives back the authority as PEM.
+/// Writes the five files into `directory` and returns the authority as PEM.
 pub fn create(directory: &Path) -> io::Result<String> {
     let keys = generate().map_err(io::Error::other)?;
     let Keys { authority, serving, serving_key, token_key, token_public_key } = keys;
@@ -25,7 +25,7 @@ pub fn create(directory: &Path) -> io::Result<String> {
     Ok(authority)
 }
 
-/// Everything as PEM.
+/// All keys and certificates as PEM.
 struct Keys {
     authority: String,
     serving: String,

@@ -1,4 +1,4 @@
-//! A throw-away control plane on loopback. Start at [`Cluster::start`], or in a test at
+//! A temporary control plane on loopback. Start at [`Cluster::start`], or in a test at
 //! [`Cluster::shared`].
 
 use std::env;
@@ -24,37 +24,37 @@ use crate::program::Program;
 use crate::running::Running;
 use crate::temp_dir::{self, TempDir};
 
-/// Ten times what a busy machine with two cores was seen to need.
+/// Ten times the longest start observed on a busy machine with two cores.
 const READY_MAX: Duration = Duration::from_secs(120);
 const STOP_MAX: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(25);
 
-/// How a cluster differs from the usual one.
+/// Options of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub audit: Audit,
-    /// After ours; of two that name the same flag the last one counts.
+    /// Appended to the standard flags; the last value of a flag counts.
     pub apiserver_flags: Vec<String>,
-    /// What etcd begins with: a copy of this, which [`Cluster::rest`] of another cluster gave.
+    /// Initial data of etcd, from [`Cluster::stop_and_save`] of another cluster. It is copied.
     pub data: Option<PathBuf>,
 }
 
-/// Whether kube-apiserver records the requests it gets: see [`Cluster::audit_log`].
+/// Whether kube-apiserver writes an audit log: see [`Cluster::audit_log`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audit {
     #[default]
     Off,
-    /// Who, what and when; no bodies.
+    /// User, request, and time, without bodies.
     Metadata,
 }
 
-/// How a program is ended.
+/// How to stop a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// SIGTERM: it may say goodbye to its clients.
-    Gracefully,
-    /// SIGKILL: as when its machine is lost.
-    AtOnce,
+    /// SIGTERM: a graceful shutdown.
+    Terminate,
+    /// SIGKILL, as if its machine were lost.
+    Kill,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -71,10 +71,10 @@ pub enum StartError {
     RunsAlready { program: Program },
 }
 
-/// etcd and kube-apiserver, and on demand kube-controller-manager. Dropping it ends them and
-/// removes all their files; so does the end of the process that owns it, however it comes.
+/// etcd and kube-apiserver, and on demand kube-controller-manager. Drop stops them and removes all
+/// their files; so does any end of the owning process.
 pub struct Cluster {
-    // Fields are dropped in this order: the reaper ends the programs, then they are reaped.
+    // Fields are dropped in this order: the reaper kills the programs, then they are waited for.
     reaper: ProcessReaper,
     programs: Mutex<Programs>,
     temp_dir: TempDir,
@@ -96,7 +96,7 @@ struct Programs {
 }
 
 impl Cluster {
-    /// Returns when kube-apiserver says it is ready.
+    /// Returns when kube-apiserver is ready.
     pub fn start(binaries: &Binaries, options: Options) -> Result<Self, StartError> {
         let temp_dir = temp_dir::create(&env::temp_dir())?;
         let reaper = ProcessReaper::start(&temp_dir.path)?;
@@ -126,12 +126,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The cluster that all tests of this process share, each in a namespace of its own.
+    /// The cluster that all tests of this process share, each with a namespace of its own.
     /// `None` means skip: see [`Binaries::for_test`].
     ///
     /// # Panics
     ///
-    /// When the programs are there and do not start: no test can go on then.
+    /// If the programs exist but do not start.
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
         let start = || {
@@ -141,7 +141,7 @@ impl Cluster {
         SHARED.get_or_init(start).as_ref()
     }
 
-    /// Where kube-apiserver is, without a slash at the end.
+    /// The URL of kube-apiserver without a trailing slash.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -151,8 +151,8 @@ impl Cluster {
         &self.api
     }
 
-    /// Requests as the administrator over connections that stay open: cheap, and for tests that
-    /// do not restart kube-apiserver.
+    /// Requests as the administrator over reused connections, for tests that do not restart
+    /// kube-apiserver.
     pub fn fast_api(&self) -> Result<Api, ApiError> {
         Api::new(&self.url, &self.authority, self.users.admin.clone(), Connections::Kept)
     }
@@ -162,31 +162,31 @@ impl Cluster {
         self.file("admin.kubeconfig")
     }
 
-    /// Where its files are, among them a log per program. Removed with the cluster.
+    /// The directory of its files, among them a log per program. Removed with the cluster.
     pub fn directory(&self) -> &Path {
         &self.temp_dir.path
     }
 
-    /// One JSON object a line, when [`Options::audit`] asked for it.
+    /// One JSON object per line, if [`Options::audit`] enables it.
     pub fn audit_log(&self) -> PathBuf {
         self.file(flags::AUDIT_LOG_FILE)
     }
 
-    /// Creates a namespace whose name starts with `hint`, and gives back the name.
+    /// Creates a namespace whose name starts with `hint`, and returns the name.
     pub fn namespace(&self, hint: &str) -> Result<String, ApiError> {
         let wanted = json!({"metadata": {"generateName": format!("{hint}-")}});
         let created = self.api.create("/api/v1/namespaces", &wanted)?;
         Ok(text_at(&created["metadata"]["name"]))
     }
 
-    /// Creates a ServiceAccount, without any rights, and a kubeconfig file with a token of it.
+    /// Creates a ServiceAccount without permissions, and a kubeconfig file with its token.
     pub fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, StartError> {
         let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
         self.api.create(&accounts, &json!({"metadata": {"name": name}}))?;
         self.kubeconfig_of(namespace, name)
     }
 
-    /// A kubeconfig file with a token of a ServiceAccount that is there.
+    /// Writes a kubeconfig file with a token of an existing ServiceAccount.
     pub fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf, StartError> {
         let tokens = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
         let request = json!({"spec": {"expirationSeconds": 24 * 60 * 60}});
@@ -219,7 +219,7 @@ impl Cluster {
         self.wait_until_ready(Program::ControllerManager, &self.controller_manager()?, "/healthz")
     }
 
-    /// The same without waiting until it is ready: asking for its health costs it time.
+    /// Does not wait until it is ready, because health checks take CPU time.
     pub fn launch_controller_manager(
         &self,
         controllers: &[&str],
@@ -232,18 +232,18 @@ impl Cluster {
         self.launch(Program::ControllerManager, &flags)
     }
 
-    /// Requests to kube-controller-manager itself: its metrics and health.
+    /// Requests to kube-controller-manager's own port: metrics and health.
     pub fn controller_manager(&self) -> Result<Api, ApiError> {
         let url = format!("https://127.0.0.1:{}", self.controller_manager_port.number());
         Api::new(&url, &self.authority, self.users.admin.clone(), Connections::Closed)
     }
 
-    /// Ends a program and waits for its end. One that ignores SIGTERM is killed after a minute.
+    /// Stops a program and waits for its end. If it ignores SIGTERM, it is killed after a minute.
     pub fn stop(&self, program: Program, how: Stop) -> io::Result<()> {
         let Some(mut running) = self.programs().slot(program).take() else { return Ok(()) };
         match how {
-            Stop::Gracefully => running.signal(Signal::TERM)?,
-            Stop::AtOnce => running.signal(Signal::KILL)?,
+            Stop::Terminate => running.signal(Signal::TERM)?,
+            Stop::Kill => running.signal(Signal::KILL)?,
         }
         if !running.wait(STOP_MAX) {
             running.signal(Signal::KILL)?;
@@ -252,20 +252,20 @@ impl Cluster {
         Ok(())
     }
 
-    /// Ends all programs, and says where etcd's data is: for [`Options::data`] of another cluster.
-    pub fn rest(&self) -> io::Result<PathBuf> {
+    /// Stops all programs and returns etcd's data directory, for [`Options::data`] of another cluster.
+    pub fn stop_and_save(&self) -> io::Result<PathBuf> {
         for program in [Program::ControllerManager, Program::ApiServer, Program::Etcd] {
-            self.stop(program, Stop::Gracefully)?;
+            self.stop(program, Stop::Terminate)?;
         }
         Ok(flags::etcd_data(self.directory()))
     }
 
-    /// The process of a program, while it runs.
+    /// The process id of a running program.
     pub fn pid(&self, program: Program) -> Option<u32> {
         self.programs().slot(program).as_ref().map(Running::pid)
     }
 
-    /// Holds a program still, as a machine does that is out of memory or of network.
+    /// Stops the execution of a program (SIGSTOP) until [`Cluster::resume`].
     pub fn pause(&self, program: Program) -> io::Result<()> {
         self.programs().slot(program).as_mut().map_or(Ok(()), Running::pause)
     }
@@ -275,7 +275,7 @@ impl Cluster {
         programs.slot(program).as_mut().map_or(Ok(()), |running| running.signal(Signal::CONT))
     }
 
-    /// The first program that ended without being stopped, and the end of its log.
+    /// The first program that ended unexpectedly, and the end of its log.
     pub fn failed(&self) -> Option<StartError> {
         let mut programs = self.programs();
         Program::ALL.into_iter().find_map(|program| {
@@ -285,7 +285,7 @@ impl Cluster {
         })
     }
 
-    /// Makes another program one of those that end with the cluster, whoever is killed.
+    /// Makes another program end with the cluster, even if the owner is killed.
     pub fn adopt<'a>(&self, program: &'a mut Command) -> &'a mut Command {
         self.reaper.adopt(program)
     }
@@ -330,7 +330,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// A test that panicked while it held the lock left the slots as they were.
+    /// A panic while the lock is held leaves the slots unchanged.
     fn programs(&self) -> MutexGuard<'_, Programs> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }

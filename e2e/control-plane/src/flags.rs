@@ -1,4 +1,4 @@
-//! The flags of the three programs. What is not set here is as in a release.
+//! The flags of the three programs. All others have their defaults.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub const AUDIT_POLICY_FILE: &str = "audit-policy.yaml";
 pub const AUDIT_LOG_FILE: &str = "audit.log";
 const ETCD_SOCKET_FILE: &str = "etcd.sock";
 
-/// Who did what, without bodies.
+/// Metadata of all requests, without bodies.
 pub const AUDIT_POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -23,13 +23,13 @@ pub fn etcd(directory: &Path) -> Vec<String> {
         "--initial-cluster=endpointd=http://127.0.0.1:0".to_owned(),
         "--initial-advertise-peer-urls=http://127.0.0.1:0".to_owned(),
         format!("--data-dir={}", etcd_data(directory).display()),
-        // A socket needs no free port, and only we can reach it.
+        // A socket needs no free port, and other users cannot reach it.
         format!("--listen-client-urls={}", etcd_url(directory)),
-        // etcd rejects a socket here. Nobody connects to what it advertises, or as a peer.
+        // etcd rejects a socket here. No client uses the advertised address, and there are no peers.
         // Upstream: `RunCustomEtcd` in test/integration/framework/etcd.go.
         "--advertise-client-urls=http://127.0.0.1:0".to_owned(),
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
-        // Its data is worth nothing after a crash of the machine.
+        // The data need not survive a crash of the machine.
         "--unsafe-no-fsync".to_owned(),
         "--quota-backend-bytes=8589934592".to_owned(),
         "--log-level=warn".to_owned(),
@@ -41,8 +41,8 @@ pub fn apiserver(directory: &Path, port: u16) -> Vec<String> {
     let mut flags = serving(directory, port);
     flags.extend([
         format!("--etcd-servers={}", etcd_url(directory)),
-        // Endpoints may not be loopback addresses; this one (RFC 5737) makes the Service
-        // `kubernetes` look as it does in a real cluster.
+        // Endpoints must not be loopback addresses; with this one (RFC 5737) the Service
+        // `kubernetes` is published as in a real cluster.
         "--advertise-address=192.0.2.1".to_owned(),
         "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
@@ -50,7 +50,7 @@ pub fn apiserver(directory: &Path, port: u16) -> Vec<String> {
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--service-account-key-file={}", file(TOKEN_PUBLIC_KEY_FILE)),
         format!("--service-account-signing-key-file={}", file(TOKEN_KEY_FILE)),
-        // It refuses pods until a controller has made the namespace's default account.
+        // It rejects pods until a controller has created the default ServiceAccount of the namespace.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
     ]);
     flags
@@ -87,13 +87,13 @@ fn serving(directory: &Path, port: u16) -> Vec<String> {
     vec![
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={port}"),
-        "--permit-port-sharing=true".to_owned(), // With us: see `port`.
+        "--permit-port-sharing=true".to_owned(), // With this process: see `port`.
         format!("--tls-cert-file={}", directory.join(SERVING_FILE).display()),
         format!("--tls-private-key-file={}", directory.join(SERVING_KEY_FILE).display()),
     ]
 }
 
-/// Where etcd keeps its data.
+/// The data directory of etcd.
 pub fn etcd_data(directory: &Path) -> PathBuf {
     directory.join("etcd")
 }

@@ -1,4 +1,4 @@
-//! Who may talk to a cluster, and the kubeconfig files that say so.
+//! Users of a cluster, and their kubeconfig files.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::certificates::CA_FILE;
 
-/// A bearer token. Its text is printed nowhere but in kubeconfig files.
+/// A bearer token. It has no `Debug`, so that it cannot get into logs.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -25,7 +25,7 @@ impl Token {
     }
 }
 
-/// The two users every cluster has from the start.
+/// The two users of every cluster.
 pub struct Users {
     pub admin: Token,
     pub controller_manager: Token,
@@ -47,7 +47,7 @@ impl Users {
     }
 }
 
-/// Writes a kubeconfig that reaches `url` with `token`, trusting the authority in `directory`.
+/// Writes a kubeconfig for `url` with `token` and the certificate authority in `directory`.
 pub fn write(path: &Path, directory: &Path, url: &str, token: &Token) -> io::Result<()> {
     let authority = directory.join(CA_FILE);
     let text = format!(

@@ -1,12 +1,12 @@
 //! A real Kubernetes control plane for tests: etcd, kube-apiserver and kube-controller-manager at
 //! the versions in [`program`].
 //!
-//! Start at [`Binaries::find`], which says where the programs are, and [`Cluster::start`], which
-//! runs them on loopback. A test wants [`Cluster::shared`] and a namespace of its own.
-//! `cargo xtask control-plane` builds the programs with [`source::build`]; `cargo xtask cluster`
-//! runs a cluster for a person.
+//! Start at [`Binaries::find`], which finds the programs, and [`Cluster::start`], which runs them on
+//! loopback. Most tests use [`Cluster::shared`] and a namespace of their own.
+//! `cargo xtask control-plane` builds the programs with [`source::build`]; `cargo xtask cluster` runs
+//! a cluster for manual use.
 //!
-//! Nothing outlives the process that started a cluster: see the module `process_reaper`.
+//! No program and no file outlives the process that started a cluster: see the module `process_reaper`.
 
 pub mod program;
 
@@ -29,6 +29,6 @@ pub mod api;
 pub mod cluster;
 
 pub use api::{Api, ApiError};
-pub use binaries::{Binaries, Missing, Places};
+pub use binaries::{Binaries, Missing, SearchPaths};
 pub use cluster::{Audit, Cluster, Options, StartError, Stop};
 pub use program::Program;

@@ -1,8 +1,8 @@
-//! A TCP port of loopback that stays ours while programs come and go on it.
+//! A TCP port of loopback that stays reserved while programs on it are restarted.
 //!
-//! The port is bound, without listening, for as long as the value lives; a program started with
-//! `--permit-port-sharing` listens on the same port. So there is no moment in which another
-//! process can take it: not before the program is up, and not while it is restarted.
+//! The port is bound without listening until the value is dropped; a program started with
+//! `--permit-port-sharing` listens on the same port. Another process cannot bind it, neither before
+//! the program listens nor while it is restarted.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -38,14 +38,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_else_gets_a_held_port() {
+    fn held_port_cannot_be_bound_by_others() {
         let held = HeldPort::reserve().unwrap();
         assert!(TcpListener::bind((Ipv4Addr::LOCALHOST, held.number())).is_err());
         assert_ne!(HeldPort::reserve().unwrap().number(), held.number());
     }
 
     #[test]
-    fn a_held_port_refuses_connections_until_a_program_listens() {
+    fn held_port_refuses_connections_until_a_program_listens() {
         let held = HeldPort::reserve().unwrap();
         let refused = TcpStream::connect((Ipv4Addr::LOCALHOST, held.number())).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);

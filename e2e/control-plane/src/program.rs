@@ -1,5 +1,5 @@
-//! The three programs of the control plane: their names, pinned versions, and where their source
-//! is. `go/*/go.mod` pins the same versions; a test below holds the two together.
+//! The three programs of the control plane: names, pinned versions, and Go packages. `go/*/go.mod` pins
+//! the same versions, which a test below checks.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ impl Program {
         }
     }
 
-    /// The Go package that is the program.
+    /// The Go package of the program.
     pub(crate) fn package(self) -> &'static str {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
@@ -43,8 +43,8 @@ impl Program {
         }
     }
 
-    /// The Go module of ours that pins it, as a directory below `go/`. There are two because
-    /// Kubernetes must keep the etcd client it was released with.
+    /// The directory below `go/` with the Go module that pins it. There are two modules, because
+    /// Kubernetes must keep the version of the etcd client that it was released with.
     pub(crate) fn module(self) -> &'static str {
         match self {
             Self::Etcd => "etcd",

@@ -1,4 +1,4 @@
-//! One running program: its process and its log.
+//! A running program: its process and its log.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,7 +13,7 @@ use crate::process_reaper::ProcessReaper;
 use crate::program::Program;
 
 const POLL: Duration = Duration::from_millis(25);
-/// Of a program that does not start, the end of its log says why.
+/// Number of lines at the end of a log that an error message contains.
 const LOG_LINES_MAX: usize = 15;
 
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `path` with nothing of our environment, which would otherwise configure it: etcd, for
-    /// one, reads every flag from a variable too.
+    /// Starts `path` with an empty environment, because etcd, for example, also reads its flags from
+    /// environment variables.
     pub fn start(
         reaper: &ProcessReaper,
         directory: &Path,
@@ -40,9 +40,9 @@ impl Running {
         Ok(Self { child: reaper.adopt(&mut command).spawn()?, log })
     }
 
-    /// `Some` when it ended by itself.
+    /// `Some` if the program has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
-        // Only a process that is not our child cannot be asked.
+        // `try_wait` fails only for a process that is not our child.
         self.child.try_wait().ok().flatten()
     }
 
@@ -57,8 +57,8 @@ impl Running {
         Ok(kill_process(Pid::from_child(&self.child), signal)?)
     }
 
-    /// Stops it, and waits until it stands still: the signal alone leaves its threads some time to
-    /// answer what is asked next.
+    /// Sends SIGSTOP and waits until the process is stopped: before that its threads can still answer
+    /// requests.
     pub fn pause(&mut self) -> io::Result<()> {
         self.signal(Signal::STOP)?;
         if self.ended().is_some() {
@@ -69,7 +69,7 @@ impl Running {
         Ok(())
     }
 
-    /// Waits for its end; false when it still runs after `limit`.
+    /// Waits for its end; false if it still runs after `limit`.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let started = Instant::now();
         while self.ended().is_none() {
@@ -91,7 +91,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only when it ended before: then there is nothing left to do.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

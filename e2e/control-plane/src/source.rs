@@ -1,9 +1,8 @@
 //! Builds the three programs from the Go module registry into our cache. Start at [`build`].
 //!
-//! A program appears in the cache whole or not at all: it is built into a directory of its own and
-//! renamed. An interrupted build loses at most one program, and even that one continues from Go's
-//! own build cache. A file lock keeps two runs from building the same thing at once, and a reaper
-//! ends Go when we are ended.
+//! Each program is built in a temporary directory and renamed into the cache, so the cache has only
+//! complete programs. An interrupted build loses at most one program, and Go's build cache keeps its
+//! packages. A file lock prevents two concurrent builds, and a reaper stops Go when this process ends.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader};
@@ -11,20 +10,20 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::binaries::{Binaries, Places, version_of};
+use crate::binaries::{Binaries, SearchPaths, version_of};
 use crate::process_reaper::ProcessReaper;
 use crate::program::{KUBERNETES_VERSION, Program};
 
 const PARTIAL_PREFIX: &str = "partial-";
-/// Of what Go says when it fails, the end says why.
+/// Number of lines at the end of Go's output that an error message contains.
 const OUTPUT_LINES_MAX: usize = 20;
 
-/// How far a build is.
+/// Progress of a build.
 #[derive(Debug)]
 pub enum Progress<'a> {
-    /// Another run is building; this one starts when it is done.
+    /// Another process is building; this one waits for it.
     Waiting,
-    /// Go counts the packages, and downloads the modules it does not have yet.
+    /// Go lists the packages and downloads missing modules.
     Fetching {
         program: Program,
         module: Option<&'a str>,
@@ -57,17 +56,20 @@ pub enum BuildError {
     WrongVersion { program: Program, found: String },
 }
 
-/// Builds what the cache does not hold yet.
-pub fn build(places: &Places, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Binaries, BuildError> {
+/// Builds the programs that are not in the cache.
+pub fn build(
+    paths: &SearchPaths,
+    report: &mut dyn FnMut(Progress<'_>),
+) -> Result<Binaries, BuildError> {
     require_go()?;
-    let directory = places.build_directory().ok_or(BuildError::NoCache)?;
+    let directory = paths.build_directory().ok_or(BuildError::NoCache)?;
     fs::create_dir_all(&directory).map_err(files(&directory))?;
-    let _lock = lock(&directory.join("lock"), tell)?;
+    let _lock = lock(&directory.join("lock"), report)?;
     remove_partial(&directory);
 
     for program in Program::ALL {
         if !directory.join(program.name()).exists() {
-            build_program(program, &directory, tell)?;
+            build_program(program, &directory, report)?;
         }
     }
     Binaries::in_directory(&directory)
@@ -75,7 +77,7 @@ pub fn build(places: &Places, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Bina
 }
 
 impl BuildError {
-    /// What a person can do about it, where we know.
+    /// How to repair it, if known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoGo => Some(
@@ -95,7 +97,7 @@ impl BuildError {
 const DISK_HINT: &str = "hint: the disk is full: a build needs about 6 GB, in Go's caches (`go env \
                          GOCACHE GOMODCACHE`), the temporary directory and ours";
 
-/// The causes that have a remedy outside of the code, by what Go says about them.
+/// Hints for known causes in Go's output.
 fn hint_from(output: &str) -> Option<&'static str> {
     let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
     if says(&["no space left on device"]) {
@@ -123,24 +125,24 @@ pub fn require_go() -> Result<(), BuildError> {
     }
 }
 
-/// Held until dropped, and by the kernel's word released when its holder dies.
-fn lock(path: &Path, tell: &mut dyn FnMut(Progress<'_>)) -> Result<File, BuildError> {
+/// The lock is released on drop, and by the kernel when the process ends.
+fn lock(path: &Path, report: &mut dyn FnMut(Progress<'_>)) -> Result<File, BuildError> {
     let file = File::create(path).map_err(files(path))?;
     match file.try_lock() {
         Ok(()) => return Ok(file),
-        Err(TryLockError::WouldBlock) => tell(Progress::Waiting),
+        Err(TryLockError::WouldBlock) => report(Progress::Waiting),
         Err(TryLockError::Error(error)) => return Err(files(path)(error)),
     }
     file.lock().map_err(files(path))?;
     Ok(file)
 }
 
-/// What interrupted builds left. We hold the lock, so nobody is writing there.
+/// Removes directories of interrupted builds. We hold the lock, so no build uses them.
 fn remove_partial(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries {
         if entry.file_name().to_string_lossy().starts_with(PARTIAL_PREFIX) {
-            // A leftover only takes space: the build does not depend on its removal.
+            // The build does not depend on the removal.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -149,7 +151,7 @@ fn remove_partial(directory: &Path) {
 fn build_program(
     program: Program,
     directory: &Path,
-    tell: &mut dyn FnMut(Progress<'_>),
+    report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), BuildError> {
     let started = Instant::now();
     let partial = tempfile::Builder::new()
@@ -160,21 +162,21 @@ fn build_program(
     let reaper = ProcessReaper::start(&partial).map_err(BuildError::Start)?;
     let built = partial.join(program.name());
 
-    tell(Progress::Fetching { program, module: None });
-    let n_packages = count_packages(program, &reaper, tell)?;
-    compile(program, &reaper, n_packages, &built, tell)?;
+    report(Progress::Fetching { program, module: None });
+    let n_packages = count_packages(program, &reaper, report)?;
+    compile(program, &reaper, n_packages, &built, report)?;
     check_version(program, &built)?;
 
     let place = directory.join(program.name());
     fs::rename(&built, &place).map_err(files(&place))?;
-    tell(Progress::Built { program, elapsed: started.elapsed() });
+    report(Progress::Built { program, elapsed: started.elapsed() });
     Ok(())
 }
 
 fn count_packages(
     program: Program,
     reaper: &ProcessReaper,
-    tell: &mut dyn FnMut(Progress<'_>),
+    report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<usize, BuildError> {
     let mut go = go(program);
     go.args(["list", "-mod=readonly", "-buildvcs=false", "-deps", program.package()]);
@@ -182,7 +184,7 @@ fn count_packages(
     go.stdout(stdout.try_clone().map_err(BuildError::Start)?);
     watch(program, reaper, go, &mut |line| {
         let module = line.strip_prefix("go: downloading ")?;
-        tell(Progress::Fetching { program, module: Some(module) });
+        report(Progress::Fetching { program, module: Some(module) });
         Some(())
     })?;
     io::Seek::rewind(&mut stdout).map_err(BuildError::Start)?;
@@ -194,7 +196,7 @@ fn compile(
     reaper: &ProcessReaper,
     n_packages: usize,
     built: &Path,
-    tell: &mut dyn FnMut(Progress<'_>),
+    report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), BuildError> {
     let mut go = go(program);
     // `-v` names each package when it is compiled; those in Go's build cache are not named.
@@ -207,12 +209,12 @@ fn compile(
             return None;
         }
         n_done = (n_done + 1).min(n_packages);
-        tell(Progress::Building { program, n_done, n_packages, package: line });
+        report(Progress::Building { program, n_done, n_packages, package: line });
         Some(())
     })
 }
 
-/// `go`, untouched by what a person or CI has set for other work.
+/// `go` with a fixed environment, independent of the user's settings.
 fn go(program: Program) -> Command {
     let mut go = Command::new("go");
     go.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(program.module()))
@@ -225,7 +227,7 @@ fn go(program: Program) -> Command {
     go
 }
 
-/// A program built outside of a release must be told what it is: clients and feature gates ask.
+/// Sets the version, which a build from modules lacks and clients and feature gates need.
 fn linker_flags(program: Program) -> String {
     let mut flags = "-s -w".to_owned();
     if program == Program::Etcd {
@@ -243,7 +245,7 @@ fn minor_of(version: &str) -> &str {
     version.split('.').nth(1).expect("a version has a minor number")
 }
 
-/// Runs Go, showing each line it says to `take`; those not taken are kept to explain a failure.
+/// Runs Go and passes each line of its output to `take`. Lines not taken go into the error message.
 fn watch(
     program: Program,
     reaper: &ProcessReaper,
@@ -253,12 +255,12 @@ fn watch(
     let go = reaper.adopt(go.stderr(Stdio::piped()));
     let mut child = go.spawn().map_err(BuildError::Start)?;
     let stderr = child.stderr.take().expect("it was piped two lines above");
-    let output = lines_not_taken(stderr, take);
+    let output = remaining_lines(stderr, take);
     let status = child.wait().map_err(BuildError::Start)?;
     if status.success() { Ok(()) } else { Err(BuildError::Go { program, status, output }) }
 }
 
-fn lines_not_taken(stderr: ChildStderr, take: &mut dyn FnMut(&str) -> Option<()>) -> String {
+fn remaining_lines(stderr: ChildStderr, take: &mut dyn FnMut(&str) -> Option<()>) -> String {
     let mut kept = Vec::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         if take(&line).is_some() {
@@ -290,24 +292,24 @@ mod tests {
     use crate::test_lock;
 
     #[test]
-    fn a_full_disk_is_named_as_the_cause() {
+    fn full_disk_has_a_hint() {
         let output = "write /x: no space left on device";
         assert!(hint_from(output).unwrap().contains("the disk is full"));
     }
 
     #[test]
-    fn an_old_go_is_named_as_the_cause() {
+    fn old_go_has_a_hint() {
         let output = "go: go.mod requires go >= 1.26.0 (running go 1.22.0; GOTOOLCHAIN=local)";
         assert!(hint_from(output).unwrap().contains("install Go 1.26"));
     }
 
     #[test]
-    fn a_compile_error_has_no_hint() {
+    fn compile_error_has_no_hint() {
         assert_eq!(hint_from("./x.go:1:1: undefined: y"), None);
     }
 
     #[test]
-    fn kubernetes_programs_are_told_their_version() {
+    fn linker_flags_set_the_kubernetes_version() {
         let flags = linker_flags(Program::ApiServer);
         assert!(flags.contains("component-base/version.gitVersion=v1.36.4"), "{flags}");
         assert!(flags.contains("component-base/version.gitMinor=36"), "{flags}");
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interrupted_build_left_is_removed() {
+    fn directories_of_interrupted_builds_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("partial-x")).unwrap();
         fs::write(directory.path().join("etcd"), "").unwrap();
@@ -325,11 +327,11 @@ mod tests {
     }
 
     #[test]
-    fn a_second_run_waits_for_the_first() {
+    fn second_lock_waits_for_the_first() {
         let _guard = test_lock::acquire();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
-        let first = lock(&path, &mut |_| panic!("nobody else holds it")).unwrap();
+        let first = lock(&path, &mut |_| panic!("the lock is free")).unwrap();
         let mut first = Some(first);
         let mut n_waits = 0;
         lock(&path, &mut |progress| {

@@ -1,4 +1,4 @@
-//! A cluster comes up, stores what a test needs, survives restarts, and really runs controllers.
+//! A cluster starts, stores objects, survives restarts, and runs controllers.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{ApiError, Audit, Binaries, Cluster, Options, Program, Stop};
 use serde_json::json;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_service_and_a_ready_pod_can_be_stored() {
+fn service_and_ready_pod_are_stored() {
     let Some(cluster) = Cluster::shared() else { return };
     let namespace = cluster.namespace("stored").unwrap();
     create_service(cluster, &namespace);
@@ -26,13 +26,13 @@ fn a_service_and_a_ready_pod_can_be_stored() {
 }
 
 #[test]
-fn two_tests_with_the_same_hint_get_two_namespaces() {
+fn namespaces_with_the_same_hint_are_distinct() {
     let Some(cluster) = Cluster::shared() else { return };
     assert_ne!(cluster.namespace("same").unwrap(), cluster.namespace("same").unwrap());
 }
 
 #[test]
-fn the_pinned_version_is_what_runs() {
+fn api_server_has_the_pinned_version() {
     let Some(cluster) = Cluster::shared() else { return };
     let version = cluster.api().get("/version").unwrap();
     assert_eq!(version["gitVersion"], "v1.36.4");
@@ -40,7 +40,7 @@ fn the_pinned_version_is_what_runs() {
 }
 
 #[test]
-fn the_service_kubernetes_is_published_as_in_a_real_cluster() {
+fn service_kubernetes_is_published() {
     let Some(cluster) = Cluster::shared() else { return };
     let path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
     let slice = eventually(|| cluster.api().get(path).ok());
@@ -48,7 +48,7 @@ fn the_service_kubernetes_is_published_as_in_a_real_cluster() {
 }
 
 #[test]
-fn the_kubeconfig_works_with_kubectl() {
+fn kubeconfig_works_with_kubectl() {
     let Some(cluster) = Cluster::shared().filter(|_| has_kubectl()) else { return };
     let namespace = cluster.namespace("kubectl").unwrap();
     let output = kubectl(&cluster.kubeconfig(), &["get", "namespace", &namespace, "-o", "name"]);
@@ -56,7 +56,7 @@ fn the_kubeconfig_works_with_kubectl() {
 }
 
 #[test]
-fn a_service_account_has_no_rights_until_it_is_given_some() {
+fn service_account_has_no_permissions_until_bound() {
     let Some(cluster) = Cluster::shared().filter(|_| has_kubectl()) else { return };
     let namespace = cluster.namespace("account").unwrap();
     let kubeconfig = cluster.service_account(&namespace, "robot").unwrap();
@@ -74,7 +74,7 @@ fn a_service_account_has_no_rights_until_it_is_given_some() {
 }
 
 #[test]
-fn a_refusal_carries_the_servers_message() {
+fn error_has_the_message_of_the_server() {
     let Some(cluster) = Cluster::shared() else { return };
     let refused = cluster.api().get("/api/v1/namespaces/absent").unwrap_err();
     let ApiError::Refused { status: 404, message } = refused else { panic!("{refused}") };
@@ -82,11 +82,11 @@ fn a_refusal_carries_the_servers_message() {
 }
 
 #[test]
-fn the_controllers_write_an_endpoint_slice_for_a_ready_pod() {
+fn controllers_write_an_endpoint_slice_for_a_ready_pod() {
     let Some(binaries) = Binaries::for_test() else { return };
     let cluster = Cluster::start(&binaries, Options::default()).unwrap();
     let namespace = cluster.namespace("slices").unwrap();
-    // A pod on a node that does not exist is left out.
+    // A pod on a node that does not exist is not published.
     cluster.api().create("/api/v1/nodes", &json!({"metadata": {"name": "node-1"}})).unwrap();
     create_service(&cluster, &namespace);
     create_ready_pod(&cluster, &namespace);
@@ -101,29 +101,32 @@ fn the_controllers_write_an_endpoint_slice_for_a_ready_pod() {
     let metrics = cluster.controller_manager().unwrap().text("/metrics").unwrap();
     assert!(metrics.contains("endpoint_slice_controller_syncs"));
     let absent = cluster.api().get(&endpoints).unwrap_err();
-    assert!(matches!(absent, ApiError::Refused { status: 404, .. }), "only slices were asked for");
+    assert!(
+        matches!(absent, ApiError::Refused { status: 404, .. }),
+        "only the slice controller runs"
+    );
 
-    cluster.stop(Program::ControllerManager, Stop::Gracefully).unwrap();
+    cluster.stop(Program::ControllerManager, Stop::Terminate).unwrap();
     cluster.start_controller_manager(&["endpoints-controller"], &["--v=2"]).unwrap();
     let endpoints = eventually(|| cluster.api().get(&endpoints).ok());
     assert_eq!(endpoints["subsets"][0]["addresses"][0]["ip"], "10.0.0.1");
 }
 
 #[test]
-fn an_unknown_controller_is_an_error_with_its_reason() {
+fn unknown_controller_is_an_error_with_its_name() {
     let Some(cluster) = Cluster::shared() else { return };
     let error = cluster.start_controller_manager(&["no-such-controller"], &[]).unwrap_err();
     assert!(error.to_string().contains("no-such-controller"), "{error}");
-    cluster.stop(Program::ControllerManager, Stop::AtOnce).unwrap();
+    cluster.stop(Program::ControllerManager, Stop::Kill).unwrap();
 }
 
 #[test]
-fn the_api_server_comes_back_on_the_same_port_with_the_same_objects() {
+fn restarted_api_server_has_the_same_port_and_objects() {
     let Some(binaries) = Binaries::for_test() else { return };
     let options = Options { audit: Audit::Metadata, ..Options::default() };
     let cluster = Cluster::start(&binaries, options).unwrap();
     let path = format!("/api/v1/namespaces/{}", cluster.namespace("restart").unwrap());
-    for how in [Stop::Gracefully, Stop::AtOnce] {
+    for how in [Stop::Terminate, Stop::Kill] {
         cluster.stop(Program::ApiServer, how).unwrap();
         assert!(matches!(cluster.api().get(&path), Err(ApiError::Unreachable(_))));
         cluster.start_apiserver().unwrap();
@@ -136,32 +139,31 @@ fn the_api_server_comes_back_on_the_same_port_with_the_same_objects() {
 }
 
 #[test]
-fn a_cluster_begins_with_what_another_one_had_at_rest() {
+fn cluster_starts_with_the_saved_data_of_another_one() {
     let Some(binaries) = Binaries::for_test() else { return };
     let first = Cluster::start(&binaries, Options::default()).unwrap();
     let path = format!("/api/v1/namespaces/{}", first.namespace("kept").unwrap());
-    let data = Some(first.rest().unwrap());
+    let data = Some(first.stop_and_save().unwrap());
     for _ in 0..2 {
         let options = Options { data: data.clone(), ..Options::default() };
         let next = Cluster::start(&binaries, options).unwrap();
         assert!(next.pid(Program::ApiServer).is_some());
         assert!(next.api().get(&path).is_ok());
-        next.api().delete(&path).unwrap(); // Of its own copy.
+        next.api().delete(&path).unwrap(); // Changes only its own copy.
     }
 }
 
 #[test]
-fn a_paused_etcd_stops_answers_and_a_resumed_one_gives_them() {
+fn write_waits_for_a_paused_etcd() {
     let Some(binaries) = Binaries::for_test() else { return };
     let cluster = Cluster::start(&binaries, Options::default()).unwrap();
     cluster.pause(Program::Etcd).unwrap();
-    let started = Instant::now();
     thread::scope(|scope| {
-        scope.spawn(|| cluster.namespace("paused").unwrap());
+        let write = scope.spawn(|| cluster.namespace("paused").unwrap());
         thread::sleep(Duration::from_secs(1));
+        assert!(!write.is_finished(), "etcd cannot have stored the namespace");
         cluster.resume(Program::Etcd).unwrap();
     });
-    assert!(started.elapsed() > Duration::from_secs(1), "the write waited for etcd");
 }
 
 fn create_service(cluster: &Cluster, namespace: &str) {
@@ -190,14 +192,14 @@ fn create_ready_pod(cluster: &Cluster, namespace: &str) {
     cluster.api().replace(&status, &pod).expect("the status is valid");
 }
 
-/// Skips like a missing control plane does: never where nobody would read it.
+/// Like a missing control plane, a missing `kubectl` skips the test, and fails it in CI.
 fn has_kubectl() -> bool {
     let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
     assert!(found || !is_ci(), "`kubectl` is not installed");
     found
 }
 
-/// Standard output; `auth can-i` says no with a failure, so that is left to the caller.
+/// Returns standard output. The exit code is ignored, because `auth can-i` fails for "no".
 fn kubectl(kubeconfig: &Path, args: &[&str]) -> String {
     let mut kubectl = Command::new("kubectl");
     kubectl.arg("--kubeconfig").arg(kubeconfig).args(args);
@@ -211,7 +213,7 @@ fn eventually<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = attempt() {
             return found;
         }
-        assert!(started.elapsed() < PATIENCE, "nothing after {PATIENCE:?}");
+        assert!(started.elapsed() < TIMEOUT, "nothing after {TIMEOUT:?}");
         thread::sleep(Duration::from_millis(50));
     }
 }

@@ -1,4 +1,4 @@
-//! Nothing of a cluster outlives its owner: no process, no directory, however the owner ends.
+//! No process and no directory of a cluster outlives its owner, however the owner ends.
 
 use std::env;
 use std::fs;
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use endpointd_control_plane::{Binaries, Cluster, Options};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PREFIX: &str = "cluster directory: ";
 
 #[test]
-fn a_dropped_cluster_leaves_nothing() {
+fn dropped_cluster_leaves_nothing() {
     let Some(binaries) = Binaries::for_test() else { return };
     let cluster = Cluster::start(&binaries, Options::default()).unwrap();
     let directory = cluster.directory().to_owned();
@@ -26,7 +26,7 @@ fn a_dropped_cluster_leaves_nothing() {
 }
 
 #[test]
-fn two_clusters_at_once_do_not_meet() {
+fn concurrent_clusters_are_independent() {
     let Some(binaries) = Binaries::for_test() else { return };
     let start = || Cluster::start(&binaries, Options::default()).unwrap();
     let (one, other) = thread::scope(|scope| {
@@ -40,15 +40,15 @@ fn two_clusters_at_once_do_not_meet() {
     assert!(one.api().get(&path).is_ok());
     assert!(other.api().get(&path).is_err());
     drop(one);
-    assert!(other.api().text("/readyz").is_ok(), "the end of one is not the end of the other");
+    assert!(other.api().text("/readyz").is_ok(), "the other cluster still runs");
 }
 
 #[test]
-fn an_owner_killed_with_sigkill_leaves_nothing() {
+fn owner_killed_with_sigkill_leaves_nothing() {
     if Binaries::for_test().is_none() {
         return;
     }
-    let (mut owner, directory) = start_owner("an_owner_that_waits");
+    let (mut owner, directory) = start_owner("owner_that_waits");
     assert!(n_processes_naming(&directory) >= 3);
     owner.kill().unwrap();
     owner.wait().unwrap();
@@ -56,29 +56,29 @@ fn an_owner_killed_with_sigkill_leaves_nothing() {
 }
 
 #[test]
-fn an_owner_that_panics_leaves_nothing() {
+fn panicking_owner_leaves_nothing() {
     if Binaries::for_test().is_none() {
         return;
     }
-    let (mut owner, directory) = start_owner("an_owner_that_panics");
+    let (mut owner, directory) = start_owner("owner_that_panics");
     assert!(!owner.wait().unwrap().success());
     assert_nothing_left(&directory);
 }
 
 #[test]
 #[ignore = "started and killed by another test"]
-fn an_owner_that_waits() {
+fn owner_that_waits() {
     let cluster = Cluster::shared().unwrap();
     println!("\n{PREFIX}{}", cluster.directory().display());
-    thread::sleep(10 * PATIENCE);
+    thread::sleep(10 * TIMEOUT);
 }
 
 #[test]
 #[ignore = "started by another test"]
-fn an_owner_that_panics() {
+fn owner_that_panics() {
     let cluster = Cluster::shared().unwrap();
     println!("\n{PREFIX}{}", cluster.directory().display());
-    panic!("as a test does that fails");
+    panic!("like a failed test");
 }
 
 /// Runs one of the two tests above as another process, and waits for its cluster.
@@ -97,7 +97,7 @@ fn start_owner(test: &str) -> (Child, PathBuf) {
 fn assert_nothing_left(directory: &Path) {
     let started = Instant::now();
     while directory.exists() || n_processes_naming(directory) > 0 {
-        assert!(started.elapsed() < PATIENCE, "left: {}", directory.display());
+        assert!(started.elapsed() < TIMEOUT, "left: {}", directory.display());
         thread::sleep(Duration::from_millis(50));
     }
 }

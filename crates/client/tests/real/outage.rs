@@ -29,7 +29,7 @@ async fn a_restart_is_told_and_nothing_that_happens_around_it_is_missed() {
     let mut listener = Listener::start(&client, WatchedResource::Services);
     listener.picture().await;
     // Gracefully it would take a minute: it waits for watches to end.
-    cluster.stop(Program::ApiServer, Stop::AtOnce).unwrap();
+    cluster.stop(Program::ApiServer, Stop::Kill).unwrap();
     while !matches!(listener.next().await, WatchSignal::Disconnected(_)) {}
     let looked = client.look(&LiveRead::Node("a".into())).await;
     let LiveReadResult::Failed(failure) = looked else { panic!("{looked:?}") };

@@ -1,8 +1,8 @@
-//! Which objects there are, and what they are called. All names of a kind are equally long.
+//! Numbers and names of the objects. All names of a kind have the same length.
 
 use std::ops::Range;
 
-/// A world by numbers: Service `i` is in namespace `i % n_namespaces`, pod `j` belongs to Service
+/// The objects of a cluster: Service `i` is in namespace `i % n_namespaces`, pod `j` belongs to Service
 /// `j % n_services`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -12,10 +12,10 @@ pub struct Layout {
     pub n_nodes: usize,
 }
 
-/// Which pod, of all pods there ever were.
+/// Identifies a pod; numbers are not reused.
 pub type PodNumber = usize;
 
-/// Each octet but the first has three digits and none of the last is zero.
+/// Three digits, so that all addresses have the same length.
 const OCTETS: Range<usize> = 100..250;
 pub const PODS_MAX: usize = 150 * 150 * 150;
 
@@ -26,8 +26,8 @@ impl Layout {
         Self { n_namespaces: n_services.min(20), n_services, n_pods, n_nodes }
     }
 
-    /// Everything in one namespace.
-    pub fn crowded(n_services: usize, n_pods: usize) -> Self {
+    /// All Services in one namespace.
+    pub fn in_one_namespace(n_services: usize, n_pods: usize) -> Self {
         Self { n_namespaces: 1, ..Self::spread(n_services, n_pods) }
     }
 
@@ -35,7 +35,7 @@ impl Layout {
         pod % self.n_services
     }
 
-    /// How many pods a Service has.
+    /// The number of pods of a Service.
     pub fn n_pods_of(&self, service: usize) -> usize {
         let rest = usize::from(service < self.n_pods % self.n_services);
         self.n_pods / self.n_services + rest
@@ -51,7 +51,7 @@ impl Layout {
     }
 }
 
-/// `1,000`.
+/// With thousands separators: `1,000`.
 pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -90,18 +90,18 @@ pub fn pod_suffix(number: PodNumber) -> String {
 }
 
 pub fn ip(number: PodNumber) -> String {
-    assert!(number < PODS_MAX, "there are no more addresses of this form");
+    assert!(number < PODS_MAX, "the address range is exhausted");
     let width = OCTETS.len();
     let octet = |value: usize| OCTETS.start + value % width;
     format!("10.{}.{}.{}", octet(number / width / width), octet(number / width), octet(number))
 }
 
-/// The number in the name of a pod of ours.
+/// The number in the name of a generated pod.
 pub fn number_of_pod(name: &str) -> Option<PodNumber> {
     name.rsplit_once('-')?.1.parse().ok()
 }
 
-/// The number in the name of a Service of ours.
+/// The number in the name of a generated Service.
 pub fn number_of_service(name: &str) -> Option<usize> {
     name.strip_prefix("web-")?.parse().ok()
 }
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn addresses_differ_and_are_equally_long() {
+    fn addresses_are_unique_and_of_equal_length() {
         let all: std::collections::BTreeSet<String> = (0..200_000).map(ip).collect();
         assert_eq!(all.len(), 200_000);
         assert!(all.iter().all(|one| one.len() == "10.100.100.100".len()));
     }
 
     #[test]
-    fn names_tell_their_numbers() {
+    fn numbers_are_parsed_from_names() {
         assert_eq!(number_of_pod(&pod(12, 345)), Some(345));
         assert_eq!(number_of_service(&service(12)), Some(12));
         assert_eq!(number_of_service("kubernetes"), None);

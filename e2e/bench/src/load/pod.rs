@@ -1,10 +1,10 @@
-//! A pod as people run them: an application and its sidecar, with probes, settings, and volumes.
+//! A typical pod: an application and a sidecar, with probes, environment variables, and volumes.
 
 use serde_json::{Value, json};
 
 use super::template::Readiness;
 
-/// What tells one pod from another.
+/// The fields that differ between pods.
 pub struct Names {
     pub namespace: String,
     pub service: String,
@@ -13,8 +13,8 @@ pub struct Names {
     pub ip: String,
 }
 
-/// Settings of each container; with them a pod is about as large as those of real clusters.
-const SETTINGS: usize = 3;
+/// Environment variables per container; they make a pod about as large as in real clusters.
+const N_SETTINGS: usize = 3;
 const SINCE: &str = "2026-01-01T00:00:00Z";
 
 pub fn json(names: &Names, readiness: Readiness) -> Value {
@@ -65,7 +65,7 @@ fn container(name: &str, port: u16) -> Value {
             "periodSeconds": period,
         })
     };
-    let mut settings: Vec<Value> = (0..SETTINGS)
+    let mut settings: Vec<Value> = (0..N_SETTINGS)
         .map(|number| {
             json!({
                 "name": format!("SHOP_SETTING_{number:02}"),

@@ -1,4 +1,4 @@
-//! Requests with bodies that are bytes already, over a few connections.
+//! Sends requests with encoded bodies over a few connections.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 pub const JSON: &str = "application/json";
 pub const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// Requests of the load generator that may be under way at once, each on a connection of its own.
+/// Concurrent requests of the load generator, each on its own connection.
 pub const IN_FLIGHT: usize = 16;
 
 /// Clones share their connections.
@@ -25,7 +25,7 @@ pub struct Sender {
     client: kube::Client,
 }
 
-/// A body, and how it is written.
+/// An encoded body with its content type.
 #[derive(Clone, Debug)]
 pub struct Encoded {
     pub content_type: &'static str,
@@ -49,24 +49,24 @@ impl Sender {
     }
 
     pub async fn create(&self, path: &str, body: Encoded) -> Result<Bytes> {
-        self.ask(Method::POST, path, Some(body)).await
+        self.request(Method::POST, path, Some(body)).await
     }
 
     pub async fn replace(&self, path: &str, body: Encoded) -> Result<Bytes> {
-        self.ask(Method::PUT, path, Some(body)).await
+        self.request(Method::PUT, path, Some(body)).await
     }
 
     pub async fn delete(&self, path: &str) -> Result<Bytes> {
-        self.ask(Method::DELETE, path, None).await
+        self.request(Method::DELETE, path, None).await
     }
 
     pub async fn get(&self, path: &str, accept: &'static str) -> Result<Bytes> {
         let request = Request::get(path).header(ACCEPT, accept).body(Body::empty())?;
-        self.carry(request).await
+        self.send(request).await
     }
 
-    async fn ask(&self, method: Method, path: &str, body: Option<Encoded>) -> Result<Bytes> {
-        // The answer is thrown away; protobuf is the cheaper one to write.
+    async fn request(&self, method: Method, path: &str, body: Option<Encoded>) -> Result<Bytes> {
+        // The response is not used; protobuf is cheaper for the server to encode.
         let mut request = Request::builder().method(method).uri(path).header(ACCEPT, PROTOBUF);
         let body = match body {
             Some(body) => {
@@ -75,10 +75,10 @@ impl Sender {
             }
             None => Body::empty(),
         };
-        self.carry(request.body(body)?).await
+        self.send(request.body(body)?).await
     }
 
-    async fn carry(&self, request: Request<Body>) -> Result<Bytes> {
+    async fn send(&self, request: Request<Body>) -> Result<Bytes> {
         let what = format!("{} {}", request.method(), request.uri());
         let response = self.client.send(request).await.with_context(|| what.clone())?;
         let status = response.status();
@@ -90,8 +90,8 @@ impl Sender {
     }
 }
 
-/// Does `work` for each number below `n`, some at once; the first failure ends it. `done` hears how
-/// many are done.
+/// Runs `work` for each number below `n`, `n_at_once` concurrently, until the first error. Calls `done`
+/// with the number of finished ones.
 pub async fn for_each<F>(
     (n, n_at_once): (usize, usize),
     done: impl Fn(usize),
@@ -112,7 +112,7 @@ where
                     return Ok(());
                 }
                 work(number).await?;
-                // Nobody listens only when another worker failed.
+                // The receiver is dropped only if another worker failed.
                 let _ = sender.send(()).await;
             }
         });

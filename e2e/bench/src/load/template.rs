@@ -1,5 +1,5 @@
-//! A pod as bytes with holes. The API server encodes a sample; what differs from pod to pod has a
-//! fixed length, so that another pod's name and address fit exactly over the sample's.
+//! Encoded pods from a template. The API server encodes a sample pod; the fields that differ between
+//! pods have fixed lengths, so they can be overwritten in place.
 
 use anyhow::{Context, Result, ensure};
 use prost::bytes::Bytes;
@@ -9,7 +9,7 @@ use super::layout::{self, Layout, PodNumber};
 use super::pod;
 use super::sender::{Encoded, JSON, PROTOBUF, Sender};
 
-/// The sample's numbers: their digits appear nowhere else.
+/// The sample's numbers. Their digits occur nowhere else in it.
 const NAMESPACE: usize = 99;
 const SERVICE: usize = 99_999;
 const POD: usize = 999_999;
@@ -23,7 +23,7 @@ pub enum Readiness {
     Unready,
 }
 
-/// The same pod, ready and not.
+/// A ready and an unready pod.
 #[derive(Clone, Debug)]
 pub struct Templates {
     ready: Template,
@@ -31,12 +31,12 @@ pub struct Templates {
     pub sizes: Sizes,
 }
 
-/// Bytes of the sample, `managedFields` included.
+/// Encoded sizes of the sample, including `managedFields`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// As people see it, with indentation.
+    /// Indented JSON.
     pub json: usize,
-    /// As it is stored and watched.
+    /// As stored and watched.
     pub protobuf: usize,
 }
 
@@ -81,7 +81,7 @@ impl Hole {
 }
 
 impl Templates {
-    /// Has the server encode a sample, which is removed again.
+    /// Creates a sample, reads its encodings, and deletes it.
     pub async fn make(sender: &Sender) -> Result<Self> {
         let namespace = layout::namespace(NAMESPACE);
         let body = serde_json::json!({"metadata": {"name": namespace}});
@@ -121,7 +121,7 @@ impl Templates {
     }
 }
 
-/// As in a real cluster, the fields of a pod are managed by two.
+/// As in a real cluster, a pod has two field managers.
 pub const CREATOR: &str = "fieldManager=kube-controller-manager";
 pub const REPORTER: &str = "fieldManager=kubelet";
 
@@ -130,9 +130,9 @@ impl Template {
         let mut holes = Vec::new();
         for hole in HOLES {
             let sample = hole.sample();
-            let found = places(&bytes, sample.as_bytes());
+            let found = positions(&bytes, sample.as_bytes());
             ensure!(!found.is_empty(), "the sample pod has no `{sample}`");
-            holes.extend(found.into_iter().map(|place| (place, hole)));
+            holes.extend(found.into_iter().map(|position| (position, hole)));
         }
         Ok(Self { bytes, holes })
     }
@@ -140,25 +140,25 @@ impl Template {
     fn fill(&self, layout: &Layout, pod: PodNumber) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let texts = HOLES.map(|hole| hole.text(layout, pod));
-        for (place, hole) in &self.holes {
+        for (position, hole) in &self.holes {
             let text = texts[*hole as usize].as_bytes();
-            bytes[*place..*place + text.len()].copy_from_slice(text);
+            bytes[*position..*position + text.len()].copy_from_slice(text);
         }
         bytes
     }
 }
 
-fn places(bytes: &[u8], sample: &[u8]) -> Vec<usize> {
+fn positions(bytes: &[u8], sample: &[u8]) -> Vec<usize> {
     let windows = bytes.windows(sample.len()).enumerate();
-    windows.filter(|(_, window)| *window == sample).map(|(place, _)| place).collect()
+    windows.filter(|(_, window)| *window == sample).map(|(position, _)| position).collect()
 }
 
 /// One field of a protobuf message.
 struct Field<'a> {
     number: u32,
-    /// With its key.
+    /// Key and value.
     whole: &'a [u8],
-    /// Of a nested message or text; otherwise empty.
+    /// The bytes of a nested message or string; otherwise empty.
     payload: &'a [u8],
 }
 
@@ -189,7 +189,7 @@ fn fields(message: &[u8]) -> Result<Vec<Field<'_>>> {
     Ok(fields)
 }
 
-/// `message` with field `number`, a nested message, changed, and the others as they are.
+/// Applies `change` to the nested message in field `number` and copies all other fields.
 fn with_field(
     message: &[u8],
     number: u32,
@@ -209,7 +209,7 @@ fn with_field(
     Ok(changed)
 }
 
-/// A pod without what only the server may set: uid, resourceVersion, generation, creationTimestamp,
+/// Removes the metadata fields that the server sets: uid, resourceVersion, generation, creationTimestamp,
 /// managedFields.
 fn without_server_fields(body: &[u8]) -> Result<Vec<u8>> {
     const RAW: u32 = 2;
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_server_sets_is_taken_out() {
+    fn server_fields_are_removed() {
         let metadata = [field(1, b"name"), field(5, b"uid"), field(17, b"managed")].concat();
         let pod = [field(1, &metadata), field(2, b"spec")].concat();
         let body = [MAGIC, &field(1, b"type"), &field(2, &pod)].concat();
@@ -249,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_breaks_off_is_an_error() {
+    fn truncated_message_is_an_error() {
         assert!(fields(&field(1, b"name")[..3]).is_err());
     }
 
     #[test]
-    fn a_template_is_filled_with_the_names_of_another_pod() {
+    fn template_is_filled_with_the_names_of_another_pod() {
         let sample = |hole: Hole| hole.sample();
         let pod = layout::pod(SERVICE, POD);
         let text = format!(

@@ -1,4 +1,4 @@
-//! Pods of a settled cluster become ready and unready at a fixed rate.
+//! Readiness toggles at a fixed rate on a converged cluster.
 
 use std::time::Duration;
 
@@ -6,45 +6,45 @@ use anyhow::Result;
 use endpointd_control_plane::Audit;
 
 use crate::bench::Bench;
-use crate::churn::{self, Flipper};
-use crate::contender::AtWork;
-use crate::flips::{Ended, Latency};
 use crate::load::Readiness;
 use crate::process::Usage;
-use crate::published::Wanted;
+use crate::published::ExpectedState;
 use crate::record::{Measure, Scenario, Unit};
 use crate::server::Written;
-use crate::stage::{Settled, Stage};
 use crate::statistics::percentile;
+use crate::subject::RunningSubject;
+use crate::test_bed::{Publication, TestBed};
+use crate::toggle_tracker::{CompletedToggle, Latency};
+use crate::toggles::{self, ToggleSequence};
 
 const SCENARIO: Scenario = Scenario::Churn;
-/// What is not published by then never will be.
+/// A toggle that is not published within this time counts as lost.
 pub const DRAIN_MAX: Duration = Duration::from_secs(300);
-/// A start-up is over by then, whoever starts.
-pub const QUIET_MAX: Duration = Duration::from_secs(60);
+/// The longest initial sync of any subject.
+pub const IDLE_WAIT_MAX: Duration = Duration::from_secs(60);
 
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let layout = bench.scale.settled;
     for round in 0..bench.scale.n_rounds {
-        for who in bench.scale.contenders(round) {
+        for who in bench.scale.subjects(round) {
             bench.step(SCENARIO, &layout.describe(), round, who);
-            let world = bench.worlds.get(layout, Settled::Yes)?;
-            let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
-            let at_work = AtWork::start(who, &stage)?;
-            at_work.wait_until_quiet(QUIET_MAX)?;
-            let mut flipper = Flipper::default();
+            let saved = bench.clusters.get(layout, Publication::Complete)?;
+            let test_bed = bench.clusters.start(&saved, Audit::Off, ExpectedState::all(layout))?;
+            let running = RunningSubject::start(who, &test_bed)?;
+            running.wait_until_idle(IDLE_WAIT_MAX)?;
+            let mut sequence = ToggleSequence::default();
             for rate in bench.scale.rates.clone() {
                 let run = Run { rate, time: bench.scale.churn };
-                let measures = run.measure(bench, &stage, &at_work, &mut flipper)?;
-                bench.keep(SCENARIO, &format!("{rate} flips a second"), who, measures);
+                let measures = run.measure(bench, &test_bed, &running, &mut sequence)?;
+                bench.keep(SCENARIO, &format!("{rate} toggles per second"), who, measures);
             }
-            at_work.stop()?;
+            running.stop()?;
         }
     }
     Ok(())
 }
 
-/// A rate, kept up for some time.
+/// A rate of toggles for some time.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub rate: u32,
@@ -55,58 +55,62 @@ impl Run {
     pub fn measure(
         self,
         bench: &Bench<'_>,
-        stage: &Stage,
-        at_work: &AtWork<'_>,
-        flipper: &mut Flipper,
+        test_bed: &TestBed,
+        running: &RunningSubject<'_>,
+        sequence: &mut ToggleSequence,
     ) -> Result<Vec<Measure>> {
-        let n_flips = self.rate as usize * usize::try_from(self.time.as_secs())?;
-        // Each pod is out for a quarter of the time.
-        let prepared = flipper.prepare(stage.actors.layout.n_pods, n_flips / 8);
-        bench.progress.detail(&format!("{} flips a second: preparing", self.rate));
-        bench.runtime.block_on(churn::prepare(&stage.actors, prepared, DRAIN_MAX))?;
-        let written = Written::so_far(&stage.api)?;
-        let (own, before) = (Usage::own()?, at_work.usage()?);
+        let n_toggles = self.rate as usize * usize::try_from(self.time.as_secs())?;
+        // Each pod is unready for a quarter of the time.
+        let prepared = sequence.prepare(test_bed.drivers.layout.n_pods, n_toggles / 8);
+        bench.progress.detail(&format!("{} toggles per second: preparing", self.rate));
+        bench.runtime.block_on(toggles::prepare(&test_bed.drivers, prepared, DRAIN_MAX))?;
+        let written = Written::so_far(&test_bed.api)?;
+        let (own, before) = (Usage::own()?, running.usage()?);
 
-        bench.progress.detail(&format!("{} flips a second", self.rate));
-        let late =
-            bench.runtime.block_on(churn::flip(&stage.actors, flipper, self.rate, n_flips))?;
+        bench.progress.detail(&format!("{} toggles per second", self.rate));
+        let late = bench.runtime.block_on(toggles::run(
+            &test_bed.drivers,
+            sequence,
+            self.rate,
+            n_toggles,
+        ))?;
         let drained =
-            stage.actors.observer.wait_until(DRAIN_MAX, |published| published.is_settled());
+            test_bed.drivers.observer.wait_until(DRAIN_MAX, |published| published.is_converged());
         let n_lost = match bench.runtime.block_on(drained) {
             Ok(()) => 0,
-            Err(_) => stage.actors.observer.with(|published| published.n_waiting()),
+            Err(_) => test_bed.drivers.observer.with(|published| published.n_waiting()),
         };
-        let (own, after) = (Usage::own()? - own, at_work.usage()?);
-        let written = Written::so_far(&stage.api)?.since(written);
-        let flips = stage.actors.observer.with(|published| published.take_flips());
-        let count = |is_so: fn(Latency) -> bool| {
-            flips.iter().filter(|flip| is_so(flip.latency)).count() as u64
+        let (own, after) = (Usage::own()? - own, running.usage()?);
+        let written = Written::so_far(&test_bed.api)?.since(written);
+        let toggles = test_bed.drivers.observer.with(|published| published.take_completed());
+        let count = |matches: fn(Latency) -> bool| {
+            toggles.iter().filter(|toggle| matches(toggle.latency)).count() as u64
         };
-        let n_overtaken = count(Latency::is_overtaken);
-        let n_early = count(|latency| latency == Latency::BeforeAnswer);
-        let per_flip = |value: f64| value / n_flips as f64;
-        let ms = |value| Measure::new("CPU a flip", Unit::Milliseconds, value);
-        let mut measures = latencies(&flips);
+        let n_superseded = count(Latency::is_superseded);
+        let n_early = count(|latency| latency == Latency::BeforeResponse);
+        let per_toggle = |value: f64| value / n_toggles as f64;
+        let ms = |value| Measure::new("CPU per toggle", Unit::Milliseconds, value);
+        let mut measures = latencies(&toggles);
         measures.extend([
-            ms(per_flip((after - before).as_secs_f64() * 1000.0)),
-            Measure::new("writes a flip", Unit::Count, per_flip(written.n_writes as f64)),
+            ms(per_toggle((after - before).as_secs_f64() * 1000.0)),
+            Measure::new("writes per toggle", Unit::Count, per_toggle(written.n_writes as f64)),
             Measure::bytes("memory", after.resident_bytes),
-            Measure::count("flips overtaken or lost", n_overtaken + n_lost as u64),
-            Measure::count("flips shown before their answer", n_early),
-            Measure::seconds("CPU of this harness", own),
-            Measure::new("sent late, at most", Unit::Milliseconds, late.as_secs_f64() * 1000.0),
+            Measure::count("toggles superseded or lost", n_superseded + n_lost as u64),
+            Measure::count("toggles published before their response", n_early),
+            Measure::seconds("CPU of the harness", own),
+            Measure::new("send delay, max", Unit::Milliseconds, late.as_secs_f64() * 1000.0),
         ]);
         Ok(measures)
     }
 }
 
-/// Of removals and additions apart. One that was overtaken took at least as long as it counts; one
-/// of which nothing is known does not count.
-fn latencies(flips: &[Ended]) -> Vec<Measure> {
+/// Percentiles of removals and of additions. A superseded toggle counts with its lower bound; one with
+/// unknown latency does not count.
+fn latencies(toggles: &[CompletedToggle]) -> Vec<Measure> {
     let mut measures = Vec::new();
     for (word, readiness) in [("removal", Readiness::Unready), ("addition", Readiness::Ready)] {
-        let of_word = flips.iter().filter(|flip| flip.readiness == readiness);
-        let known = of_word.filter_map(|flip| flip.latency.at_least());
+        let of_word = toggles.iter().filter(|toggle| toggle.readiness == readiness);
+        let known = of_word.filter_map(|toggle| toggle.latency.at_least());
         let ms: Vec<f64> = known.map(|time| time.as_secs_f64() * 1000.0).collect();
         for (name, percent) in [("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("max", 100.0)] {
             if let Some(value) = percentile(&ms, percent) {
@@ -122,13 +126,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flip_of_which_nothing_is_known_makes_no_latency_shorter() {
+    fn toggles_with_unknown_latency_do_not_count() {
         let ms = Duration::from_millis;
-        let removal = |latency| Ended { readiness: Readiness::Unready, latency };
-        let known = [Latency::Took(ms(5)), Latency::MoreThan(ms(9)), Latency::BeforeAnswer];
-        let flips: Vec<Ended> =
+        let removal = |latency| CompletedToggle { readiness: Readiness::Unready, latency };
+        let known = [Latency::Took(ms(5)), Latency::MoreThan(ms(9)), Latency::BeforeResponse];
+        let toggles: Vec<CompletedToggle> =
             known.into_iter().chain([Latency::Unknown; 9]).map(removal).collect();
-        let found: Vec<f64> = latencies(&flips).iter().map(|measure| measure.value).collect();
+        let found: Vec<f64> = latencies(&toggles).iter().map(|measure| measure.value).collect();
         assert_eq!(found, [5.0, 9.0, 9.0, 9.0]);
     }
 }

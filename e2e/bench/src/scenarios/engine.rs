@@ -1,7 +1,7 @@
-//! The engine alone: no server, no sockets, decoded changes in, writes out and acknowledged at once.
+//! The engine without API server and sockets: decoded objects in, writes out, acknowledged immediately.
 //!
-//! It runs in a process of its own, because memory is what the kernel says is resident, and the
-//! process that runs the other scenarios has a past.
+//! It runs in a process of its own, because resident memory of the bench process includes memory of
+//! earlier scenarios.
 
 use std::io::{self, BufReader, BufWriter};
 use std::process::{Command, Stdio};
@@ -11,44 +11,47 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
-use crate::contender::Contender;
+use crate::in_memory_driver::InMemoryDriver;
 use crate::load::{Layout, grouped};
-use crate::past::{Past, leave};
+use crate::object_dump::{ObjectDump, write_dump};
 use crate::process::Usage;
-use crate::puppet::Puppet;
 use crate::record::{Measure, Scenario, Unit};
+use crate::subject::Subject;
 
 const SCENARIO: Scenario = Scenario::Engine;
-/// The hidden argument that makes this program measure an engine and print JSON.
-pub const ARGUMENT: &str = "engine-alone";
-/// The allocator gives memory back within this.
+/// Hidden argument: measure the engine and print JSON.
+pub const ARGUMENT: &str = "engine-process";
+/// The allocator returns unused memory within this time.
 const DECAY: Duration = Duration::from_secs(3);
-const PODS_A_SERVICE: usize = 15;
-const N_FLIPS: usize = 20_000;
-const CROWDS: [usize; 5] = [100, 500, 1000, 2000, 5000];
-const CROWD_PODS: usize = 2;
+const PODS_PER_SERVICE_SPREAD: usize = 15;
+const N_TOGGLES: usize = 20_000;
+const SERVICE_COUNTS: [usize; 5] = [100, 500, 1000, 2000, 5000];
+const PODS_PER_SERVICE: usize = 2;
 
-/// What is measured in a process of its own: memory that one part gave back would look like memory
-/// that the next one does not need.
-const PARTS: [(&str, Part); 3] =
-    [("published", published), ("restarted", restarted), ("crowded", crowded)];
+/// Each part runs in a process of its own, so that memory freed by one part does not reduce the growth
+/// that the next one measures.
+const PARTS: [(&str, Part); 3] = [
+    ("published", published),
+    ("restarted", restarted),
+    ("services-per-namespace", services_per_namespace),
+];
 
-/// Publishes everything and prints it: what [`restarted`] starts on.
+/// The part that publishes everything and prints a dump, from which [`restarted`] starts.
 const EARLIER: &str = "earlier";
 
-/// Given a number of pods, what was measured.
+/// Measures with the given number of pods.
 type Part = fn(usize) -> Result<Value>;
 
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let n_pods = bench.scale.engine_pods;
     for round in 0..bench.scale.n_rounds {
-        bench.step(SCENARIO, &format!("{} pods", grouped(n_pods)), round, Contender::Ours);
+        bench.step(SCENARIO, &format!("{} pods", grouped(n_pods)), round, Subject::Endpointd);
         for (part, _) in PARTS {
             bench.progress.detail(part);
             for one in measure(part, n_pods)?.as_array().context("not a list")? {
                 let case = one["case"].as_str().context("no case")?;
                 let measures = measures(&one["measures"])?;
-                bench.keep(SCENARIO, case, Contender::Ours, measures);
+                bench.keep(SCENARIO, case, Subject::Endpointd, measures);
             }
         }
     }
@@ -56,9 +59,9 @@ pub fn run(bench: &mut Bench<'_>) -> Result<()> {
 }
 
 fn measure(part: &str, n_pods: usize) -> Result<Value> {
-    let output = another_process(part, n_pods)?.output()?;
+    let output = engine_process(part, n_pods)?.output()?;
     let problem = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the engine alone failed: {problem}");
+    ensure!(output.status.success(), "the engine process failed: {problem}");
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
@@ -76,18 +79,18 @@ fn measures(values: &Value) -> Result<Vec<Measure>> {
     values.iter().map(measure).collect()
 }
 
-fn another_process(part: &str, n_pods: usize) -> Result<Command> {
+fn engine_process(part: &str, n_pods: usize) -> Result<Command> {
     let mut program = Command::new(std::env::current_exe()?);
     program.args([ARGUMENT, part, &n_pods.to_string()]);
     Ok(program)
 }
 
-/// The other side: what the process of its own prints.
-pub fn alone(part: &str, n_pods: usize) -> Result<()> {
+/// The entry point of the engine process.
+pub fn run_process(part: &str, n_pods: usize) -> Result<()> {
     if part == EARLIER {
-        let mut puppet = Puppet::with_store(layout(n_pods));
-        puppet.start();
-        return Ok(leave(&puppet.into_stored(), &mut BufWriter::new(io::stdout()))?);
+        let mut driver = InMemoryDriver::with_store(layout(n_pods));
+        driver.start();
+        return Ok(write_dump(&driver.into_stored(), &mut BufWriter::new(io::stdout()))?);
     }
     let (_, measure) = PARTS.iter().find(|(name, _)| *name == part).context("no such part")?;
     println!("{}", measure(n_pods)?);
@@ -95,78 +98,80 @@ pub fn alone(part: &str, n_pods: usize) -> Result<()> {
 }
 
 fn layout(n_pods: usize) -> Layout {
-    Layout::spread(n_pods.div_ceil(PODS_A_SERVICE), n_pods)
+    Layout::spread(n_pods.div_ceil(PODS_PER_SERVICE_SPREAD), n_pods)
 }
 
-/// Nothing is published at first.
+/// Starts without published objects.
 fn published(n_pods: usize) -> Result<Value> {
     let before = Usage::own()?.resident_bytes;
-    let mut puppet = Puppet::new(layout(n_pods));
-    puppet.start();
-    let started = puppet.take_busy();
+    let mut driver = InMemoryDriver::new(layout(n_pods));
+    driver.start();
+    let started = driver.take_busy();
     std::thread::sleep(DECAY);
     let resident = Usage::own()?.resident_bytes.saturating_sub(before);
-    (0..N_FLIPS).for_each(|number| puppet.flip(number * STRIDE % n_pods));
-    let flipped = puppet.take_busy();
-    (0..N_FLIPS).for_each(|number| puppet.touch(number * STRIDE % n_pods));
-    let touched = puppet.take_busy();
+    (0..N_TOGGLES).for_each(|number| driver.toggle(number * STRIDE % n_pods));
+    let toggled = driver.take_busy();
+    (0..N_TOGGLES).for_each(|number| driver.touch(number * STRIDE % n_pods));
+    let touched = driver.take_busy();
     let measures = json!([
-        bytes_a_pod("resident, all published", resident, n_pods),
-        micros("a pod of a cold start", started, n_pods),
-        micros(FLIP, flipped, N_FLIPS),
-        rate("flips a second", flipped, N_FLIPS),
-        micros("a change that does not show", touched, N_FLIPS),
-        rate("changes that do not show a second", touched, N_FLIPS),
+        bytes_per_pod("resident, all published", resident, n_pods),
+        micros("time per pod, cold start", started, n_pods),
+        micros(TOGGLE, toggled, N_TOGGLES),
+        rate("toggles per second", toggled, N_TOGGLES),
+        micros("time per unpublished change", touched, N_TOGGLES),
+        rate("unpublished changes per second", touched, N_TOGGLES),
     ]);
     Ok(json!([{"case": layout(n_pods).describe(), "measures": measures}]))
 }
 
-/// Everything is published already, by another process: an engine that had been in this one would
-/// leave gaps in its memory.
+/// Starts from objects that another process published: an earlier engine in this process would leave
+/// fragmented memory.
 fn restarted(n_pods: usize) -> Result<Value> {
     let before = Usage::own()?.resident_bytes;
-    let mut earlier = another_process(EARLIER, n_pods)?.stdout(Stdio::piped()).spawn()?;
-    let past = Past(BufReader::new(earlier.stdout.take().context("it prints nothing")?));
-    let mut puppet = Puppet::after(layout(n_pods), past);
-    puppet.start();
-    let restarted = puppet.take_busy();
-    ensure!(earlier.wait()?.success(), "the engine before this one failed");
-    ensure!(puppet.n_writes() == 0, "a restart wrote {} objects", puppet.n_writes());
+    let mut earlier = engine_process(EARLIER, n_pods)?.stdout(Stdio::piped()).spawn()?;
+    let dump =
+        ObjectDump(BufReader::new(earlier.stdout.take().context("standard output is not piped")?));
+    let mut driver = InMemoryDriver::restarted(layout(n_pods), dump);
+    driver.start();
+    let restarted = driver.take_busy();
+    ensure!(earlier.wait()?.success(), "the earlier engine failed");
+    ensure!(driver.n_writes() == 0, "a restart wrote {} objects", driver.n_writes());
     std::thread::sleep(DECAY);
     let resident = Usage::own()?.resident_bytes.saturating_sub(before);
     let measures = json!([
-        bytes_a_pod("resident, after a restart", resident, n_pods),
-        micros("a pod of a restart", restarted, n_pods),
+        bytes_per_pod("resident, after a restart", resident, n_pods),
+        micros("time per pod, restart", restarted, n_pods),
     ]);
     Ok(json!([{"case": layout(n_pods).describe(), "measures": measures}]))
 }
 
-/// One namespace with more and more Services. The best of some tries: others only slow it down.
-fn crowded(_: usize) -> Result<Value> {
-    let of_crowd = |n_services: usize| {
-        let layout = Layout::crowded(n_services, n_services * CROWD_PODS);
-        let mut puppet = Puppet::new(layout);
-        puppet.start();
-        puppet.take_busy();
+/// One namespace with an increasing number of Services. The minimum of some tries, because other
+/// processes can only make a try slower.
+fn services_per_namespace(_: usize) -> Result<Value> {
+    let measure = |n_services: usize| {
+        let layout = Layout::in_one_namespace(n_services, n_services * PODS_PER_SERVICE);
+        let mut driver = InMemoryDriver::new(layout);
+        driver.start();
+        driver.take_busy();
         let tries = (0..TRIES).map(|_| {
-            (0..N_FLIPS).for_each(|number| puppet.flip(number * STRIDE % layout.n_pods));
-            puppet.take_busy()
+            (0..N_TOGGLES).for_each(|number| driver.toggle(number * STRIDE % layout.n_pods));
+            driver.take_busy()
         });
         let best = tries.min().unwrap_or_default();
         let case = format!("{} Services in one namespace", grouped(n_services));
-        json!({"case": case, "measures": [micros(FLIP, best, N_FLIPS)]})
+        json!({"case": case, "measures": [micros(TOGGLE, best, N_TOGGLES)]})
     };
-    Ok(CROWDS.map(of_crowd).to_vec().into())
+    Ok(SERVICE_COUNTS.map(measure).to_vec().into())
 }
 
-/// How measures of memory begin.
-pub const BYTES: &str = "bytes a pod";
-const FLIP: &str = "a flip, planned and written";
+/// Prefix of memory measurements.
+pub const BYTES: &str = "bytes per pod";
+const TOGGLE: &str = "time per toggle, planned and written";
 const TRIES: usize = 3;
-/// Neighbours in a list are not neighbours in memory.
+/// Successive toggles concern pods that are not adjacent in memory.
 const STRIDE: usize = 7919;
 
-fn bytes_a_pod(name: &str, bytes: u64, n_pods: usize) -> Value {
+fn bytes_per_pod(name: &str, bytes: u64, n_pods: usize) -> Value {
     let name = format!("{BYTES} {name}");
     json!({"name": name, "unit": "bytes", "value": bytes / n_pods as u64})
 }

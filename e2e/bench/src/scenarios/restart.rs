@@ -1,7 +1,7 @@
-//! Everything is published already but for one pod, which changed while nobody looked.
+//! Everything is published except the change of one pod that occurred while no controller ran.
 //!
-//! When its change is published, the controller has read everything and is at work. That is the one
-//! sign of being ready that all contenders give in the same way.
+//! When that change is published, the controller has finished its initial lists. This is the only sign
+//! of readiness that all subjects have in common.
 
 use std::time::{Duration, Instant};
 
@@ -9,25 +9,25 @@ use anyhow::Result;
 use endpointd_control_plane::Audit;
 
 use crate::bench::Bench;
-use crate::contender::{AtWork, Contender};
 use crate::load::{Readiness, report_pod};
-use crate::published::Wanted;
+use crate::published::ExpectedState;
 use crate::record::{Measure, Scenario};
 use crate::server::Written;
-use crate::stage::{Settled, WHOLE_MAX};
+use crate::subject::{RunningSubject, Subject};
+use crate::test_bed::{COMPLETE_MAX, Publication};
 
 const SCENARIO: Scenario = Scenario::Restart;
-/// There must be none.
-pub const UNCALLED: &str = "writes not called for";
-/// The slice and the Endpoints of the pod that changed.
-const WRITES_WANTED: u64 = 2;
-/// The rest of a start-up, and late writes that should not be.
-const AFTER: Duration = Duration::from_secs(5);
+/// Must be zero.
+pub const UNNECESSARY_WRITES: &str = "unnecessary writes";
+/// One slice and one Endpoints object.
+const NECESSARY_WRITES: u64 = 2;
+/// The end of the initial sync, and possible late writes.
+const LATE_WRITES: Duration = Duration::from_secs(5);
 
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     let layout = bench.scale.settled;
     for round in 0..bench.scale.n_rounds {
-        for who in bench.scale.contenders(round) {
+        for who in bench.scale.subjects(round) {
             bench.step(SCENARIO, &layout.describe(), round, who);
             let measures = restart(bench, who)?;
             bench.keep(SCENARIO, &layout.describe(), who, measures);
@@ -36,28 +36,33 @@ pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-fn restart(bench: &mut Bench<'_>, who: Contender) -> Result<Vec<Measure>> {
+fn restart(bench: &mut Bench<'_>, who: Subject) -> Result<Vec<Measure>> {
     let layout = bench.scale.settled;
-    let world = bench.worlds.get(layout, Settled::Yes)?;
-    let stage = bench.worlds.stage(&world, Audit::Off, Wanted::all(layout))?;
-    let witness = (0, Readiness::Unready);
-    stage.actors.observer.with(|published| published.flip(witness.0, witness.1, Instant::now()));
-    let changed = report_pod(&stage.actors.sender, &stage.actors.templates, &layout, witness);
+    let saved = bench.clusters.get(layout, Publication::Complete)?;
+    let test_bed = bench.clusters.start(&saved, Audit::Off, ExpectedState::all(layout))?;
+    let changed_pod = (0, Readiness::Unready);
+    test_bed
+        .drivers
+        .observer
+        .with(|published| published.toggle_started(changed_pod.0, changed_pod.1, Instant::now()));
+    let changed =
+        report_pod(&test_bed.drivers.sender, &test_bed.drivers.templates, &layout, changed_pod);
     bench.runtime.block_on(changed)?;
-    let written = Written::so_far(&stage.api)?;
+    let written = Written::so_far(&test_bed.api)?;
 
-    bench.progress.detail("starting again");
-    let at_work = AtWork::start(who, &stage)?;
-    let started = at_work.started;
-    let whole = bench.runtime.block_on(stage.actors.observer.wait_until_whole(WHOLE_MAX))?;
-    bench.progress.wait(AFTER, "looking for writes");
-    let usage = at_work.usage()?;
-    let written = Written::so_far(&stage.api)?.since(written);
-    at_work.stop()?;
+    bench.progress.detail("restarting");
+    let running = RunningSubject::start(who, &test_bed)?;
+    let started = running.started;
+    let whole =
+        bench.runtime.block_on(test_bed.drivers.observer.wait_until_complete(COMPLETE_MAX))?;
+    bench.progress.wait(LATE_WRITES, "waiting for late writes");
+    let usage = running.usage()?;
+    let written = Written::so_far(&test_bed.api)?.since(written);
+    running.stop()?;
     Ok(vec![
-        Measure::seconds("time until at work", whole - started),
+        Measure::seconds("time until ready", whole - started),
         Measure::seconds("CPU", usage.cpu),
-        Measure::count(UNCALLED, written.n_writes - WRITES_WANTED),
+        Measure::count(UNNECESSARY_WRITES, written.n_writes - NECESSARY_WRITES),
         Measure::bytes("memory, peak", usage.peak_bytes),
         Measure::bytes("memory, settled", usage.resident_bytes),
     ])
