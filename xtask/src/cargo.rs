@@ -1,4 +1,4 @@
-//! The cargo that started us, for more of its work.
+//! The `cargo` executable that runs this command.
 
 use std::env;
 use std::process::Command;

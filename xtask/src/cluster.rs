@@ -1,4 +1,4 @@
-//! `cargo xtask cluster`: a throw-away control plane for a person, until Ctrl-C or SIGTERM.
+//! `cargo xtask cluster`: runs a temporary control plane until Ctrl-C or SIGTERM.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub fn run(args: &Args) -> Result<()> {
         let controllers: Vec<&str> = args.controllers.iter().map(String::as_str).collect();
         cluster.start_controller_manager(&controllers, &[])?;
     }
-    // From here on a signal ends the wait; before, it ends us, and the cluster with us.
+    // Until here a signal ends this process, and the cluster with it.
     let mut signals =
         Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot listen for signals")?;
 
@@ -44,6 +44,6 @@ pub fn run(args: &Args) -> Result<()> {
         thread::sleep(POLL);
     }
     drop(cluster);
-    eprintln!("stopped, nothing left behind");
+    eprintln!("stopped");
     Ok(())
 }

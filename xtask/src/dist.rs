@@ -1,14 +1,13 @@
-//! `cargo xtask dist`: the program as it is shipped, by what practice runs have shown.
+//! `cargo xtask dist`: a build with profile-guided optimization (PGO) and BOLT; see
+//! `docs/decisions/0008-pgo-and-bolt.md`.
 //!
-//! A change wakes us for a moment and finds the processor's caches full of others' things, so what
-//! it costs is probably most of all fetching our own code. So the program practises twice what it
-//! is for, on a real control plane. First it counts how often each of its branches is taken, and
-//! is compiled by these counts. Then it counts once more, and is arranged by that: what runs
-//! stands close together, and what hardly ever runs stands apart.
+//! Two training runs on a real control plane collect profiles. The first run counts branches of an
+//! instrumented build, and the compiler uses the counts (PGO). The second run counts branches of the
+//! result, and BOLT moves hot code together and cold code apart.
 
-mod layout;
-mod profile;
-mod tool;
+mod bolt;
+mod llvm_tool;
+mod profdata;
 mod toolchain;
 
 use std::env;
@@ -17,99 +16,122 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use endpointd_control_plane::binaries::DIRECTORY_VARIABLE;
 
 use crate::{cargo, control_plane};
-use layout::LayoutTool;
-use profile::ProfileTool;
+use bolt::Bolt;
+use llvm_tool::{LlvmTool, Missing};
+use profdata::Profdata;
 use toolchain::Toolchain;
 
-/// The daemon that the bench starts.
+/// Names the daemon that the bench runs.
 pub const PROGRAM_VARIABLE: &str = "ENDPOINTD_PROGRAM";
 
-/// What it is for: starting up, changes one at a time, changes in a stream.
-const LESSONS: [&str; 4] = ["cold-start", "restart", "churn", "rollout"];
+const TRAINING_SCENARIOS: [&str; 4] = ["cold-start", "restart", "churn", "rollout"];
 const PACKAGE: &str = "endpointd";
+/// The Cargo profile of the build: fat LTO in one codegen unit.
+const PROFILE: &str = "dist";
 
 pub fn run() -> Result<()> {
     println!("{}", build()?.display());
     Ok(())
 }
 
-/// The program, built if need be: the first time, and after each change, this takes minutes.
-pub fn build() -> Result<PathBuf> {
-    let toolchain = Toolchain::ask()?;
-    // Before anything else: whoever lacks one of them should hear of it now.
-    let profile_tool = ProfileTool::find_or_install(&toolchain)?;
-    let layout_tool = LayoutTool::find_or_install(&toolchain)?;
-    let directory = target_directory().join("dist");
-    let trained = trained(&toolchain, &profile_tool, &directory)?;
-    arranged(&trained, &layout_tool, &directory)
+/// Installs the missing LLVM tools. Nothing else here installs anything.
+pub fn install_tools() -> Result<()> {
+    let toolchain = Toolchain::query()?;
+    for missing in missing_tools(&toolchain) {
+        missing.install(&toolchain)?;
+    }
+    Ok(())
 }
 
-/// Compiled twice, the second time by what the first one counted.
-fn trained(toolchain: &Toolchain, tool: &ProfileTool, directory: &Path) -> Result<PathBuf> {
-    let counts = directory.join("branches");
-    let counting = Compilation {
+/// The path of the program. Takes minutes after each change of the sources.
+pub fn build() -> Result<PathBuf> {
+    let toolchain = Toolchain::query()?;
+    let (profdata, bolt) = find_tools(&toolchain)?;
+    let directory = target_directory().join("pgo-bolt");
+    let pgo_program = pgo_build(&toolchain, &profdata, &directory)?;
+    bolt_optimize(&pgo_program, &bolt, &directory)
+}
+
+fn missing_tools(toolchain: &Toolchain) -> Vec<Missing> {
+    let all: [&LlvmTool; 3] = [&profdata::TOOL, &bolt::BOLT_TOOL, &bolt::MERGE_TOOL];
+    all.into_iter().filter_map(|tool| tool.find(toolchain).err()).collect()
+}
+
+fn find_tools(toolchain: &Toolchain) -> Result<(Profdata, Bolt)> {
+    let missing = missing_tools(toolchain);
+    if !missing.is_empty() {
+        let lines: String = missing.iter().map(|one| format!("\n  {one}")).collect();
+        bail!("missing LLVM tools:{lines}\nhint: `cargo xtask install-tools` runs these commands");
+    }
+    Ok((Profdata::find(toolchain)?, Bolt::find(toolchain)?))
+}
+
+/// Builds an instrumented program, trains it, and builds with the resulting profile.
+fn pgo_build(toolchain: &Toolchain, profdata: &Profdata, directory: &Path) -> Result<PathBuf> {
+    let counts = directory.join("pgo-counts");
+    let instrumented = Compilation {
         package: PACKAGE,
         workspace: root(),
-        target_directory: directory.join("counting"),
+        target_directory: directory.join("pgo-instrumented"),
         flags: vec![format!("-Cprofile-generate={}", counts.display())],
     };
-    eprintln!("== dist: a program that counts its branches");
-    let counting = counting.run(toolchain)?;
-    let profile = directory.join(format!("{}.profdata", fingerprint(&counting)?));
+    eprintln!("== dist: building with PGO instrumentation");
+    let instrumented = instrumented.run(toolchain)?;
+    let profile = directory.join(format!("{}.profdata", fingerprint(&instrumented)?));
     if !profile.exists() {
-        eprintln!("== dist: counting, on a real control plane");
-        practise(&counting, &counts)?;
-        tool.merge(&counts, &profile)?;
+        eprintln!("== dist: PGO training run on a real control plane");
+        run_training_workload(&instrumented, &counts)?;
+        profdata.merge(&counts, &profile)?;
     }
-    eprintln!("== dist: the program, by these counts");
-    let trained = Compilation {
+    eprintln!("== dist: building with the PGO profile");
+    let optimized = Compilation {
         package: PACKAGE,
         workspace: root(),
-        target_directory: directory.join("trained"),
-        flags: vec![format!("-Cprofile-use={}", profile.display()), layout::MOVABLE.to_owned()],
+        target_directory: directory.join("pgo-optimized"),
+        flags: vec![format!("-Cprofile-use={}", profile.display()), bolt::EMIT_RELOCS.to_owned()],
     };
-    trained.run(toolchain)
+    optimized.run(toolchain)
 }
 
-/// The same instructions in another order.
-fn arranged(trained: &Path, tool: &LayoutTool, directory: &Path) -> Result<PathBuf> {
-    let counts = directory.join("places");
-    let merged = directory.join(format!("{}.fdata", fingerprint(trained)?));
-    if !merged.exists() {
-        eprintln!("== dist: counting once more, to arrange it");
-        let counting = directory.join("counting-places");
-        tool.count(trained, &counts, &counting)?;
-        practise(&counting, &counts)?;
-        tool.merge(&counts, &merged)?;
+/// Instruments the program with BOLT, trains it, and reorders its code by the resulting profile.
+fn bolt_optimize(program: &Path, bolt: &Bolt, directory: &Path) -> Result<PathBuf> {
+    let counts = directory.join("bolt-counts");
+    let profile = directory.join(format!("{}.fdata", fingerprint(program)?));
+    if !profile.exists() {
+        eprintln!("== dist: BOLT training run on a real control plane");
+        let instrumented = directory.join("bolt-instrumented");
+        bolt.instrument(program, &counts, &instrumented)?;
+        run_training_workload(&instrumented, &counts)?;
+        bolt.merge(&counts, &profile)?;
     }
-    let shipped = directory.join(PACKAGE);
-    tool.arrange(trained, &merged, &shipped)?;
-    Ok(shipped)
+    let optimized = directory.join(PACKAGE);
+    bolt.optimize(program, &profile, &optimized)?;
+    Ok(optimized)
 }
 
-/// Small worlds suffice: what counts is which way the branches go.
-fn practise(program: &Path, counts: &Path) -> Result<()> {
-    empty(counts)?;
+/// Small clusters suffice: the profile depends on relative counts.
+fn run_training_workload(program: &Path, counts: &Path) -> Result<()> {
+    create_empty(counts)?;
     let binaries = control_plane::find_or_build()?;
     let status = cargo::command()
         .args(["run", "--quiet", "--package", "endpointd-bench", "--"])
         .args(["--quick", "--only", "endpointd"])
-        .args(LESSONS)
+        .args(TRAINING_SCENARIOS)
         .env(DIRECTORY_VARIABLE, binaries.directory())
         .env(PROGRAM_VARIABLE, program)
-        // What is measured while counting is nobody's number, and our answer is the path alone.
+        // Our standard output has the path of the program and nothing else.
         .stdout(io::stderr())
         .status()
         .context("cannot start cargo")?;
-    ensure!(status.success(), "the practice run failed: {status}");
+    ensure!(status.success(), "the training run failed: {status}");
     Ok(())
 }
 
-/// A release build of one program with more flags for the compiler.
+/// A build of one program with additional compiler flags.
 struct Compilation<'a> {
     package: &'a str,
     workspace: PathBuf,
@@ -117,17 +139,17 @@ struct Compilation<'a> {
     flags: Vec<String>,
 }
 
-/// Between two flags.
+/// Separates flags in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\u{1f}";
 
 impl Compilation<'_> {
-    /// The program that was built.
+    /// Returns the path of the program.
     fn run(&self, toolchain: &Toolchain) -> Result<PathBuf> {
         let Self { package, workspace, target_directory, flags } = self;
-        // With a target, even if it is the usual one, the flags are for the program alone and not
-        // for what runs during the build.
+        // With an explicit target the flags do not apply to build scripts and procedural macros.
         let status = cargo::command()
-            .args(["build", "--release", "--package", package, "--target", &toolchain.host])
+            .args(["build", "--profile", PROFILE, "--package", package])
+            .args(["--target", &toolchain.host])
             .arg("--target-dir")
             .arg(target_directory)
             .current_dir(workspace)
@@ -135,7 +157,7 @@ impl Compilation<'_> {
             .status()
             .context("cannot start cargo")?;
         ensure!(status.success(), "the build failed: {status}");
-        Ok(target_directory.join(&toolchain.host).join("release").join(package))
+        Ok(target_directory.join(&toolchain.host).join(PROFILE).join(package))
     }
 }
 
@@ -149,7 +171,7 @@ fn target_directory() -> PathBuf {
     root().join(chosen.unwrap_or_else(|| "target".into()))
 }
 
-/// Counts fit the program that made them, and no other.
+/// A profile is valid only for the program that produced it.
 fn fingerprint(program: &Path) -> Result<String> {
     let bytes =
         fs::read(program).with_context(|| format!("cannot read `{}`", program.display()))?;
@@ -158,8 +180,8 @@ fn fingerprint(program: &Path) -> Result<String> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// Programs add to the counts they find.
-fn empty(directory: &Path) -> Result<()> {
+/// Instrumented programs add their counts to existing files, so old ones must be removed.
+fn create_empty(directory: &Path) -> Result<()> {
     let cannot = || format!("cannot empty `{}`", directory.display());
     if directory.exists() {
         fs::remove_dir_all(directory).with_context(cannot)?;

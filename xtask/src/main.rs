@@ -1,11 +1,11 @@
 //! Developer commands. `cargo xtask test` checks everything and is what CI runs.
 
 mod bench;
+mod callgrind;
 mod cargo;
 mod cluster;
 mod control_plane;
 mod dist;
-mod instructions;
 mod parity;
 mod sim;
 mod test;
@@ -23,7 +23,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Format, lints, tests: everything CI runs, in the same order
+    /// Run all checks of CI in the same order: format, lints, tests, simulator, parity
     Test,
     /// Find or build etcd, kube-apiserver and kube-controller-manager; prints their directory
     ControlPlane,
@@ -31,13 +31,15 @@ enum Command {
     Cluster(cluster::Args),
     /// Our plans against upstream's own code, on generated worlds
     Parity(parity::Flags),
-    /// Side by side with kube-controller-manager, in one run on one machine
+    /// Compare endpointd with kube-controller-manager in one run on one machine
     Bench(bench::Args),
-    /// The program as it is shipped, by what practice runs have shown; prints its path
+    /// Build with PGO and BOLT; prints the path of the program
     Dist,
-    /// Try to break the engine under simulated faults and time
+    /// Install the LLVM tools that `dist` needs, with rustup and apt-get
+    InstallTools,
+    /// Run the fault-injection simulator
     Sim(sim::Flags),
-    /// Count the instructions of planning; installs the runner it needs
+    /// Count the instructions of planning with callgrind
     Instructions,
 }
 
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::ControlPlane => control_plane::run(),
         Command::Dist => dist::run(),
+        Command::InstallTools => dist::install_tools(),
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
         Command::Sim(flags) => return sim::run(&flags),
@@ -59,7 +62,7 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             });
         }
-        Command::Instructions => instructions::run(),
+        Command::Instructions => callgrind::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help is printed as asked for; anything else in one sentence.
+/// Prints help as requested, and any other error as one line with a hint.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         drop(error.print());

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: the simulator, with what it is given; `cargo xtask sim mutants` the hunt.
+//! `cargo xtask sim`: runs the simulator; `cargo xtask sim mutants` runs the mutants.
 
 use std::process::{Command, ExitCode};
 
@@ -15,7 +15,7 @@ pub struct Flags {
     given: Vec<String>,
 }
 
-/// What the simulator says, it says itself: its exit code is ours.
+/// Returns the exit code of the simulator, which prints its own results.
 pub fn run(flags: &Flags) -> ExitCode {
     let code = simulator(&flags.given).status().map(|status| status.code());
     match code {
@@ -28,7 +28,7 @@ pub fn run(flags: &Flags) -> ExitCode {
     }
 }
 
-/// The part of `cargo xtask test`: all exhaustive plans, 2,000 seeds, all mutants.
+/// The part of `cargo xtask test`.
 pub fn check() -> Result<()> {
     for given in [&[][..], &["mutants".to_owned()]] {
         eprintln!("== sim {}", given.join(" "));
@@ -38,7 +38,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// Built like the tests, which is optimised enough; with mutants only where they are hunted.
+/// Uses the profile of the tests; the feature `mutants` only for `mutants`.
 fn simulator(given: &[String]) -> Command {
     let mut cargo = cargo::command();
     cargo.args(["run", "--quiet", "--package", "endpointd-sim"]);

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every check, one after the other, stopping at the first that fails.
+//! `cargo xtask test`: runs all checks and stops at the first failure.
 
 use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::Binaries;
@@ -6,7 +6,7 @@ use endpointd_control_plane::binaries::{DIRECTORY_VARIABLE, is_ci};
 
 use crate::{cargo, control_plane, parity, sim};
 
-/// One check: a title for people, and the cargo command that performs it.
+/// A check: its title and its cargo command.
 struct Step {
     title: &'static str,
     args: &'static [&'static str],
@@ -27,19 +27,19 @@ pub fn run() -> Result<()> {
     sim::check()?;
     let is_compared = compare_with_upstream()?;
     if control_plane.is_none() {
-        eprintln!("skipped: the tests against a real control plane; {GET_IT}");
+        eprintln!("skipped: the tests against a real control plane; {HINT}");
     }
     if !is_compared {
         eprintln!(
-            "skipped: parity with upstream's own code; `cargo xtask parity` runs it, with Go"
+            "skipped: parity with upstream's code; `cargo xtask parity` runs it with Go 1.26 or newer"
         );
     }
     Ok(())
 }
 
-const GET_IT: &str = "`cargo xtask control-plane` gets it, with Go 1.26 or newer";
+const HINT: &str = "`cargo xtask control-plane` builds it with Go 1.26 or newer";
 
-/// Whether our plans were compared with upstream's. Skipped and not skipped as the control plane.
+/// Returns false if the comparison was skipped, which happens only without Go and outside CI.
 fn compare_with_upstream() -> Result<bool> {
     eprintln!("== parity");
     if !parity::available() && !is_ci() {
@@ -49,8 +49,7 @@ fn compare_with_upstream() -> Result<bool> {
     Ok(true)
 }
 
-/// The real control plane the tests run against. Without one, a person can still check the rest;
-/// CI cannot, because nobody reads there what was skipped.
+/// The control plane for the tests. Without one the other checks still run; in CI that is an error.
 fn prepare_control_plane() -> Result<Option<Binaries>> {
     eprintln!("== control plane");
     match control_plane::find_or_build() {

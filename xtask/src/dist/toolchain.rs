@@ -1,4 +1,4 @@
-//! What the compiler says about itself.
+//! Host, LLVM version, and sysroot of the Rust toolchain.
 
 use std::env;
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use anyhow::{Context, Result, ensure};
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Toolchain {
-    /// The machine it compiles for if nobody says otherwise.
+    /// The default target.
     pub host: String,
-    /// Its code generator speaks only with tools of about the same release.
+    /// LLVM tools read profiles of their own major version only.
     pub llvm_major: u32,
     pub sysroot: PathBuf,
 }
 
 impl Toolchain {
-    pub fn ask() -> Result<Self> {
+    pub fn query() -> Result<Self> {
         let version = rustc(&["--version", "--verbose"])?;
         let sysroot = rustc(&["--print", "sysroot"])?;
-        Self::from_words(&version, sysroot.trim())
+        Self::parse(&version, sysroot.trim())
             .with_context(|| format!("rustc names no host or no LLVM version:\n{version}"))
     }
 
-    fn from_words(version: &str, sysroot: &str) -> Option<Self> {
+    fn parse(version: &str, sysroot: &str) -> Option<Self> {
         let value = |name: &str| version.lines().find_map(|line| line.strip_prefix(name));
         let llvm_major = value("LLVM version: ")?.split('.').next()?.parse().ok()?;
         Some(Self { host: value("host: ")?.to_owned(), llvm_major, sysroot: sysroot.into() })
@@ -42,15 +42,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_and_llvm_are_read_from_the_version() {
-        let said =
+    fn host_and_llvm_version_are_parsed_from_the_version_text() {
+        let text =
             "rustc 1.95.0\nbinary: rustc\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.2\n";
-        let wanted = Toolchain {
+        let expected = Toolchain {
             host: "x86_64-unknown-linux-gnu".to_owned(),
             llvm_major: 22,
             sysroot: "/usr".into(),
         };
-        assert_eq!(Toolchain::from_words(said, "/usr"), Some(wanted));
-        assert_eq!(Toolchain::from_words("rustc 1.95.0\nhost: x", "/usr"), None);
+        assert_eq!(Toolchain::parse(text, "/usr"), Some(expected));
+        assert_eq!(Toolchain::parse("rustc 1.95.0\nhost: x", "/usr"), None);
     }
 }
