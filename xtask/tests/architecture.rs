@@ -13,6 +13,7 @@ use serde_json::Value;
 const LANES: &[(&str, &[&str])] = &[
     ("endpointd-model", &["jiff", "thiserror"]),
     ("endpointd-rng", &[]),
+    ("endpointd-memory-api", &["endpointd-model"]),
     ("endpointd-mutants", &[]),
     ("endpointd-plan", &["endpointd-model"]),
     (
@@ -30,8 +31,8 @@ const LANES: &[(&str, &[&str])] = &[
         "endpointd-sim",
         &[
             "endpointd-engine",
+            "endpointd-memory-api",
             "endpointd-model",
-            "endpointd-mutants",
             "endpointd-rng",
             "clap",
             "indicatif",

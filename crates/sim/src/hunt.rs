@@ -1,19 +1,20 @@
-//! Detects mutants: tries seeds and fault schedules until a rule is broken.
+//! Looks for a violation: seeds, then fault schedules, then further seeds. For the check that a
+//! deliberate bug is detected.
 
-use endpointd_mutants::{Mutant, switch};
-
+use crate::client_bug::ClientBug;
 use crate::coverage::Rule;
-use crate::fault_schedules::Schedule;
+use crate::fault_schedules::fault_schedules;
 use crate::generate::script_of;
-use crate::run::{run_script, run_with};
+use crate::run::{RunOptions, run_with};
+use crate::script::Script;
 
-/// Steps of each random run.
-const STEPS: usize = 2000;
-/// Seeds tried before the schedules, and in total.
+/// Actions of each random run.
+const ACTIONS: usize = 2000;
+/// Seeds tried before the fault schedules, and in total.
 const SEEDS_FIRST: u64 = 60;
 const SEEDS_MAX: u64 = 1000;
 
-/// How a mutant was detected.
+/// The first run that broke a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detection {
     pub by: String,
@@ -21,31 +22,32 @@ pub struct Detection {
     pub n_runs: usize,
 }
 
-/// Enables the mutant on this thread until it is detected or everything was tried.
-pub fn hunt(mutant: Mutant, schedules: &[Schedule]) -> Option<Detection> {
-    switch(Some(mutant));
-    let detection = try_all(schedules);
-    switch(None);
-    detection
+/// Runs until a rule is broken; `None` if no run breaks one.
+pub fn hunt(client_bug: Option<ClientBug>) -> Option<Detection> {
+    let mut hunt = Hunt { client_bug, n_runs: 0 };
+    let first = (0..SEEDS_FIRST).find_map(|seed| hunt.seed(seed));
+    let first = first.or_else(|| {
+        fault_schedules()
+            .into_iter()
+            .find_map(|schedule| hunt.run(&schedule.script, schedule.options, &schedule.name))
+    });
+    first.or_else(|| (SEEDS_FIRST..SEEDS_MAX).find_map(|seed| hunt.seed(seed)))
 }
 
-fn try_all(schedules: &[Schedule]) -> Option<Detection> {
-    let mut n_runs = 0;
-    let try_seed = |seed: u64, n_runs: &mut usize| {
-        *n_runs += 1;
-        let violation = run_script(&script_of(seed, STEPS)).violation?;
-        Some(Detection { by: format!("seed {seed}"), rule: violation.rule, n_runs: *n_runs })
-    };
-    for seed in 0..SEEDS_FIRST {
-        if let Some(detection) = try_seed(seed, &mut n_runs) {
-            return Some(detection);
-        }
+struct Hunt {
+    client_bug: Option<ClientBug>,
+    n_runs: usize,
+}
+
+impl Hunt {
+    fn seed(&mut self, seed: u64) -> Option<Detection> {
+        self.run(&script_of(seed, ACTIONS), RunOptions::default(), &format!("seed {seed}"))
     }
-    for plan in schedules {
-        n_runs += 1;
-        if let Some(violation) = run_with(&plan.script, plan.options).violation {
-            return Some(Detection { by: plan.name.clone(), rule: violation.rule, n_runs });
-        }
+
+    fn run(&mut self, script: &Script, options: RunOptions, name: &str) -> Option<Detection> {
+        self.n_runs += 1;
+        let options = RunOptions { client_bug: self.client_bug, ..options };
+        let violation = run_with(script, options).violation?;
+        Some(Detection { by: name.to_owned(), rule: violation.rule, n_runs: self.n_runs })
     }
-    (SEEDS_FIRST..SEEDS_MAX).find_map(|seed| try_seed(seed, &mut n_runs))
 }

@@ -1,12 +1,12 @@
 //! A fault-injection simulator for the engine: an API server, watches, processes, leases, faults,
 //! and time on one thread, all decided by a seed. Start at [`run_script`].
 
+mod client_bug;
 mod clock;
 mod rng;
 
 mod script;
 
-mod api;
 mod workload;
 
 mod oracle;
@@ -20,19 +20,16 @@ mod quiescence;
 
 mod fault_schedules;
 mod generate;
-#[cfg(feature = "mutants")]
 mod hunt;
 mod run;
 mod search;
 mod shrink;
 
-pub use api::{Api, NamespaceState, Response};
+pub use client_bug::ClientBug;
 pub use coverage::{Coverage, FAULTS, Rule, Violation};
 pub use fault_schedules::{Schedule, fault_schedules};
 pub use generate::script_of;
-#[cfg(feature = "mutants")]
 pub use hunt::{Detection, hunt};
-pub use rng::rng_of;
 pub use run::{RunOptions, RunResult, run_script, run_with};
 pub use script::{Action, Script, Setup, Step};
 pub use search::{Search, searches};

@@ -26,8 +26,14 @@ struct Flags {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Check that every mutant is detected
-    Mutants,
+    /// Look for one violation; exit code 1 if there is one
+    Hunt {
+        /// A deliberate bug of the simulator's model of the client
+        #[arg(long)]
+        client_bug: Option<String>,
+    },
+    /// List the deliberate bugs of the simulator's model of the client
+    ClientBugs,
 }
 
 fn main() -> ExitCode {
@@ -45,8 +51,9 @@ fn main() -> ExitCode {
     };
     // A panic is a violation; the result contains its text.
     std::panic::set_hook(Box::new(|_| {}));
-    match flags.command {
-        Some(Command::Mutants) => program::hunt::run(),
+    match &flags.command {
+        Some(Command::Hunt { client_bug }) => program::hunt::run(client_bug.as_deref()),
+        Some(Command::ClientBugs) => program::hunt::print_client_bugs(),
         None => simulate(&flags),
     }
 }

@@ -10,12 +10,12 @@ use endpointd_model::{
     ResourceVersion, Service, Timestamp, Uid, WatchedResource, Write, names,
 };
 
-use crate::api::{Api, Response};
-use crate::clock::{Time, secs};
+use crate::clock::{Time, monotonic, secs};
 use crate::coverage::Rule;
 use crate::process::{ObservedRevisions, RENEW_DEADLINE};
 use crate::script::Setup;
 use crate::simulation::{Request, Simulation};
+use endpointd_memory_api::{MemoryApi, Response};
 
 /// Age limit of the live read that justifies a deletion.
 const FRESH_SECS: u64 = 120;
@@ -29,7 +29,7 @@ pub(crate) type Check = fn(&CheckedWrite) -> Result<(), Breach>;
 
 /// A write that takes effect, and everything that may justify it.
 pub(crate) struct CheckedWrite<'a> {
-    pub api: &'a Api,
+    pub api: &'a MemoryApi,
     pub setup: &'a Setup,
     pub observed: ObservedRevisions,
     pub write: &'a Write,
@@ -266,7 +266,7 @@ impl Simulation {
 
     /// A lost watch makes the engine not ready.
     pub(crate) fn check_readiness(&mut self, process: usize, resource: WatchedResource) {
-        let now = self.now.moment();
+        let now = monotonic(self.now);
         let Some(engine) = &self.processes[process].engine else { return };
         self.coverage.count_rule(Rule::AccurateReadiness);
         if engine.report(now).is_ready() {
@@ -276,7 +276,7 @@ impl Simulation {
     }
 }
 
-fn takes_effect(api: &Api, write: &Write, known: Option<&Object>) -> bool {
+fn takes_effect(api: &MemoryApi, write: &Write, known: Option<&Object>) -> bool {
     match (write, known) {
         (Write::Create(object), None) => api.is_active(&object.meta().namespace),
         (Write::Update(object), Some(known)) => {

@@ -9,11 +9,11 @@ pub mod slices;
 
 use endpointd_model::{EndpointSlice, Key, Labels, names};
 
-use crate::api::Api;
 use crate::script::Setup;
+use endpointd_memory_api::MemoryApi;
 
 /// All differences between the stored objects and the specification.
-pub fn compare(api: &Api, setup: &Setup) -> Vec<String> {
+pub fn compare(api: &MemoryApi, setup: &Setup) -> Vec<String> {
     let mut differences = Vec::new();
     for service in api.services.values() {
         differences.extend(slices::compare(api, setup, service));
@@ -26,13 +26,13 @@ pub fn compare(api: &Api, setup: &Setup) -> Vec<String> {
 }
 
 /// Endpoints that are published but not desired.
-pub fn unwanted(api: &Api) -> Vec<String> {
+pub fn unwanted(api: &MemoryApi) -> Vec<String> {
     api.services.values().flat_map(|service| slices::unwanted(api, service)).collect()
 }
 
 /// Slices labelled for `key` and `manager` that are not being deleted.
 pub fn slices_of<'a>(
-    api: &'a Api,
+    api: &'a MemoryApi,
     key: &'a Key,
     manager: &'a str,
 ) -> impl Iterator<Item = &'a EndpointSlice> {

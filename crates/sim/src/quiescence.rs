@@ -5,7 +5,7 @@ use std::time::Duration;
 use endpointd_engine::{EngineStatus, Sizes};
 use endpointd_model::Controller;
 
-use crate::clock::{Time, secs};
+use crate::clock::{Time, monotonic, secs};
 use crate::coverage::Rule;
 use crate::oracle;
 use crate::script::Check;
@@ -147,7 +147,7 @@ impl Simulation {
     }
 
     fn reports(&self) -> Vec<EngineStatus> {
-        let now = self.now.moment();
+        let now = monotonic(self.now);
         self.processes.iter().filter_map(|one| Some(one.engine.as_ref()?.report(now))).collect()
     }
 

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::client_bug::ClientBug;
 use crate::clock::Time;
 use crate::coverage::{Coverage, Rule, Violation};
 use crate::script::Script;
@@ -19,6 +20,7 @@ pub struct RunResult {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions {
     pub fault_point: Option<FaultPoint>,
+    pub client_bug: Option<ClientBug>,
     pub with_trace: bool,
 }
 
@@ -40,6 +42,7 @@ pub fn run_with(script: &Script, options: RunOptions) -> RunResult {
 fn run_to_end(script: &Script, options: RunOptions) -> RunResult {
     let mut sim = Simulation::new(script);
     sim.fault_point = options.fault_point;
+    sim.client_bug = options.client_bug;
     sim.trace = options.with_trace.then(Vec::new);
     for step in &script.steps {
         sim.perform_action(&step.action, step.pause);

@@ -15,20 +15,21 @@ use endpointd_engine::{Effect, Input, MonotonicTime};
 use endpointd_model::Timestamp;
 use endpointd_rng::SplitMix64;
 
-use crate::api::{Api, NamespaceState};
-use crate::clock::{Time, millis, secs};
+use crate::client_bug::ClientBug;
+use crate::clock::{Time, millis, monotonic, secs, time_of};
 use crate::coverage::{Coverage, Rule, Violation};
 use crate::process::Process;
 use crate::rng::rng_of;
 use crate::script::{Action, RequestFault, Script, Setup};
 use crate::workload::{self, NAMESPACES};
+use endpointd_memory_api::{MemoryApi, NamespaceState};
 
 use events::Scheduled;
 pub(crate) use events::{Event, Request};
 
 pub struct Simulation {
     pub setup: Setup,
-    pub api: Api,
+    pub api: MemoryApi,
     pub now: Time,
     pub processes: Vec<Process>,
     pub coverage: Coverage,
@@ -45,6 +46,7 @@ pub struct Simulation {
     pub(crate) n_requests_at_mark: u64,
     /// The fault of a fault schedule.
     pub fault_point: Option<FaultPoint>,
+    pub client_bug: Option<ClientBug>,
     seed: u64,
     rng: SplitMix64,
     queue: BinaryHeap<Reverse<Scheduled>>,
@@ -98,7 +100,7 @@ impl Simulation {
     pub fn new(script: &Script) -> Self {
         let mut sim = Self {
             setup: script.setup,
-            api: Api::default(),
+            api: MemoryApi::default(),
             now: Time::START + secs(60),
             processes: (0..script.setup.n_processes).map(|_| Process::new()).collect(),
             coverage: Coverage::default(),
@@ -109,6 +111,7 @@ impl Simulation {
             n_reads: 0,
             n_requests_at_mark: 0,
             fault_point: None,
+            client_bug: None,
             seed: script.seed,
             rng: rng_of(script.seed ^ 0xd1ce),
             queue: BinaryHeap::new(),
@@ -212,7 +215,7 @@ impl Simulation {
 
     /// Passes an input to the engine and performs its effects.
     pub(crate) fn handle_input(&mut self, process: usize, input: Input) {
-        let now = self.now.moment();
+        let now = monotonic(self.now);
         let Some(engine) = &mut self.processes[process].engine else { return };
         engine.handle(input, now);
         self.drain(process);
@@ -220,7 +223,7 @@ impl Simulation {
 
     pub(crate) fn drain(&mut self, process: usize) {
         const EFFECTS_MAX: usize = 100_000;
-        let now = self.now.moment();
+        let now = monotonic(self.now);
         for _ in 0..EFFECTS_MAX {
             let engine = self.processes[process].engine.as_mut();
             let Some(effect) = engine.and_then(|engine| engine.next(now)) else {
@@ -251,7 +254,7 @@ impl Simulation {
     fn schedule_wake(&mut self, process: usize) {
         let Process { engine, incarnation, wakes_at, .. } = &mut self.processes[process];
         let due: Option<MonotonicTime> = engine.as_ref().and_then(|engine| engine.wake_at());
-        let Some(due) = due.map(Time::of) else { return };
+        let Some(due) = due.map(time_of) else { return };
         // As the runtime: it has just returned nothing, so a wake at the same time is useless.
         let due = due.max(self.now + millis(1));
         if wakes_at.is_some_and(|set| set <= due) {
@@ -311,6 +314,10 @@ impl Simulation {
 
     fn record_time(&mut self) {
         self.times.insert(self.now.timestamp(self.api.skew_secs));
+    }
+
+    pub(crate) fn has_bug(&self, bug: ClientBug) -> bool {
+        self.client_bug == Some(bug)
     }
 
     pub(crate) fn is_known_time(&self, time: Timestamp) -> bool {

@@ -9,14 +9,14 @@ mod slices;
 
 use endpointd_model::{Key, Labels, PublishedResource, SharedStr, WatchedResource};
 
-use crate::api::{Api, NamespaceState};
 use crate::script::{Action, NamespaceAction, Place};
+use endpointd_memory_api::{MemoryApi, NamespaceState};
 
 pub const NAMESPACES: [&str; 2] = ["east", "west"];
 pub const SERVICES: [&str; 4] = ["web", "api", "db", "old"];
 
 /// Performs an action on objects; returns whether it changed any.
-pub fn apply(api: &mut Api, action: &Action) -> bool {
+pub fn apply(api: &mut MemoryApi, action: &Action) -> bool {
     let before = api.revision();
     match action {
         Action::Pod(place, what) => pods::apply(api, *place, *what),
@@ -56,13 +56,13 @@ fn labels<const N: usize>(pairs: [(&str, &str); N]) -> Labels {
     pairs.into_iter().collect()
 }
 
-fn end_namespace(api: &mut Api, number: u8) {
+fn end_namespace(api: &mut MemoryApi, number: u8) {
     if let Some(state) = api.namespaces.get_mut(&namespace(number)) {
         *state = NamespaceState::Terminating;
     }
 }
 
-fn begin_namespace(api: &mut Api, number: u8) -> bool {
+fn begin_namespace(api: &mut MemoryApi, number: u8) -> bool {
     let name = namespace(number);
     let is_new = !api.namespaces.contains_key(&name);
     if is_new {
@@ -71,14 +71,8 @@ fn begin_namespace(api: &mut Api, number: u8) -> bool {
     is_new
 }
 
-fn corrupt(api: &mut Api, resource: WatchedResource, index: u32) {
-    let keys = match resource {
-        WatchedResource::Services => api.services.keys(),
-        WatchedResource::Pods => api.pods.keys(),
-        WatchedResource::Nodes => api.nodes.keys(),
-        WatchedResource::Endpoints => api.endpoints.keys(),
-        WatchedResource::Slices => api.slices.keys(),
-    };
+fn corrupt(api: &mut MemoryApi, resource: WatchedResource, index: u32) {
+    let keys = api.keys(resource);
     if let Some(key) = pick(&keys, index) {
         api.corrupt(resource, &key.clone());
     }
@@ -103,7 +97,7 @@ impl ShapeSeed {
     }
 }
 
-fn remove_endpoints(api: &mut Api, key: &Key) {
+fn remove_endpoints(api: &mut MemoryApi, key: &Key) {
     if api.endpoints.contains(key) {
         api.remove(PublishedResource::Endpoints, key);
     }

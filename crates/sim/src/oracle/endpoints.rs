@@ -7,7 +7,7 @@ use endpointd_model::{
 };
 
 use super::{plain_labels, pods, slices};
-use crate::api::Api;
+use endpointd_memory_api::MemoryApi;
 
 /// More are truncated; then only the number of addresses is compared.
 const ADDRESSES_MAX: usize = 1000;
@@ -87,7 +87,7 @@ pub fn entries(service: &Service, pod: &Pod) -> Vec<Entry> {
     ports.map(|port| entry(Some(port))).collect()
 }
 
-pub fn compare(api: &Api, service: &Service) -> Vec<String> {
+pub fn compare(api: &MemoryApi, service: &Service) -> Vec<String> {
     if !slices::publishes(service) {
         return Vec::new();
     }
@@ -129,7 +129,7 @@ fn compare_meta(service: &Service, endpoints: &Endpoints) -> Vec<String> {
 }
 
 /// Endpoints of ours without a Service.
-pub fn find_leftovers(api: &Api) -> Vec<String> {
+pub fn find_leftovers(api: &MemoryApi) -> Vec<String> {
     let mut differences = Vec::new();
     for (key, endpoints) in api.endpoints.iter() {
         if !api.services.contains(key) && is_ours(endpoints) {

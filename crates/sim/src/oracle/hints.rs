@@ -9,9 +9,9 @@ use endpointd_model::{
 };
 
 use super::{pods, slices, slices_of};
-use crate::api::Api;
+use endpointd_memory_api::MemoryApi;
 
-pub fn compare(api: &Api, service: &Service) -> Vec<String> {
+pub fn compare(api: &MemoryApi, service: &Service) -> Vec<String> {
     // A deleting Service counts the endpoints it would have, but gets no new slices.
     if !slices::publishes(service) || service.is_deleting {
         return Vec::new();
@@ -58,7 +58,7 @@ fn compare_traffic(
     None
 }
 
-fn compare_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
+fn compare_topology(api: &MemoryApi, key: &Key, endpoints: &[&Endpoint]) -> Option<String> {
     let ready: Vec<&Endpoint> =
         endpoints.iter().copied().filter(|endpoint| endpoint.is_ready()).collect();
     let Some(zones) = zones_with_room(api, &ready) else { return compare_none(key, endpoints) };
@@ -74,7 +74,7 @@ fn compare_topology(api: &Api, key: &Key, endpoints: &[&Endpoint]) -> Option<Str
 }
 
 /// The zones that hints may name; `None` if there must be no hints.
-fn zones_with_room(api: &Api, ready: &[&Endpoint]) -> Option<BTreeSet<SharedStr>> {
+fn zones_with_room(api: &MemoryApi, ready: &[&Endpoint]) -> Option<BTreeSet<SharedStr>> {
     let mut cpu_by_zone: BTreeMap<SharedStr, i128> = BTreeMap::new();
     let counts = |node: &&Node| node.is_ready && !node.is_control_plane;
     for node in api.nodes.values().filter(counts) {

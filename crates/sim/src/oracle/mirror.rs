@@ -8,8 +8,8 @@ use endpointd_model::{
 };
 
 use super::{endpoints, slices_of};
-use crate::api::Api;
 use crate::script::Setup;
+use endpointd_memory_api::MemoryApi;
 
 /// Address type and ports; one slice per group.
 pub type Group = (AddressType, Vec<EndpointPort>);
@@ -101,7 +101,7 @@ fn slice_ports(ports: &[SubsetPort]) -> Vec<EndpointPort> {
     ports
 }
 
-pub fn compare(api: &Api, setup: &Setup) -> Vec<String> {
+pub fn compare(api: &MemoryApi, setup: &Setup) -> Vec<String> {
     let with_slices = api.slices.values().filter_map(|slice| {
         let name = slice.meta.labels.get(names::SERVICE_NAME)?;
         slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR).then_some(())?;
@@ -111,7 +111,7 @@ pub fn compare(api: &Api, setup: &Setup) -> Vec<String> {
     keys.iter().flat_map(|key| compare_key(api, setup, key)).collect()
 }
 
-fn compare_key(api: &Api, setup: &Setup, key: &Key) -> Vec<String> {
+fn compare_key(api: &MemoryApi, setup: &Setup, key: &Key) -> Vec<String> {
     let slices: Vec<&EndpointSlice> = slices_of(api, key, names::MANAGED_BY_MIRROR).collect();
     let endpoints = api.endpoints.get(key);
     let service = api.services.get(key);

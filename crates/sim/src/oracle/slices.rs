@@ -8,8 +8,8 @@ use endpointd_model::{
 };
 
 use super::{plain_labels, pods, slices_of};
-use crate::api::Api;
 use crate::script::Setup;
+use endpointd_memory_api::MemoryApi;
 
 pub const RESERVED: [&str; 3] = [names::SERVICE_NAME, names::MANAGED_BY, names::HEADLESS];
 
@@ -100,7 +100,7 @@ pub fn is_owned(slice: &EndpointSlice, service: &Service) -> bool {
     })
 }
 
-pub fn desired(api: &Api, service: &Service) -> BTreeSet<Entry> {
+pub fn desired(api: &MemoryApi, service: &Service) -> BTreeSet<Entry> {
     let mut desired = BTreeSet::new();
     for pod in api.pods.values() {
         let node = pod.node_name.as_ref();
@@ -112,7 +112,7 @@ pub fn desired(api: &Api, service: &Service) -> BTreeSet<Entry> {
     desired
 }
 
-pub fn compare(api: &Api, setup: &Setup, service: &Service) -> Vec<String> {
+pub fn compare(api: &MemoryApi, setup: &Setup, service: &Service) -> Vec<String> {
     if !publishes(service) {
         return Vec::new();
     }
@@ -126,7 +126,7 @@ pub fn compare(api: &Api, setup: &Setup, service: &Service) -> Vec<String> {
     differences
 }
 
-pub fn unwanted(api: &Api, service: &Service) -> Vec<String> {
+pub fn unwanted(api: &MemoryApi, service: &Service) -> Vec<String> {
     let key = service.key();
     let desired = desired(api, service);
     let slices = slices_of(api, &key, names::MANAGED_BY_SLICES);
@@ -137,7 +137,7 @@ pub fn unwanted(api: &Api, service: &Service) -> Vec<String> {
         .collect()
 }
 
-fn compare_content(api: &Api, service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
+fn compare_content(api: &MemoryApi, service: &Service, slices: &[&EndpointSlice]) -> Vec<String> {
     let key = service.key();
     let desired = desired(api, service);
     let mut differences = Vec::new();

@@ -1,42 +1,33 @@
-//! The mutants: each must be detected.
+//! `hunt`: looks for a violation and prints the first one.
 
 use std::process::ExitCode;
 
-#[cfg(not(feature = "mutants"))]
-pub fn run() -> ExitCode {
-    eprintln!("error: this build has no mutants\nhint: use `cargo xtask sim mutants`");
-    ExitCode::from(2)
+use endpointd_sim::{ClientBug, hunt};
+
+/// As in a simulation: exit code 1 for a violation, 0 without one.
+pub fn run(bug: Option<&str>) -> ExitCode {
+    let client_bug = match bug.map(|name| ClientBug::by_name(name).ok_or(name)) {
+        None => None,
+        Some(Ok(bug)) => Some(bug),
+        Some(Err(name)) => {
+            eprintln!("error: no client bug is called `{name}`");
+            eprintln!("hint: `client-bugs` lists them");
+            return ExitCode::from(2);
+        }
+    };
+    match hunt(client_bug) {
+        Some(found) => {
+            println!("{}\t{}\t{}", found.by, found.rule.name(), found.n_runs);
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    }
 }
 
-#[cfg(feature = "mutants")]
-pub fn run() -> ExitCode {
-    use endpointd_mutants::Mutant;
-    use endpointd_sim::{fault_schedules, hunt};
-
-    let schedules = fault_schedules();
-    let mutants = Mutant::ALL;
-    let mut detections = vec![None; mutants.len()];
-    super::on_all_cores(
-        mutants.len(),
-        |number| hunt(mutants[number], &schedules),
-        |number, detection| detections[number] = detection,
-    );
-    let mut n_survived = 0;
-    for (mutant, detection) in mutants.iter().zip(&detections) {
-        match detection {
-            Some(detection) => println!(
-                "| {} | {} | {} | {} |",
-                mutant.words(),
-                detection.by,
-                detection.rule.name(),
-                detection.n_runs
-            ),
-            None => {
-                n_survived += 1;
-                println!("| {} | SURVIVED | | |", mutant.words());
-            }
-        }
+/// One line for each deliberate bug of the simulator's own model: name, description.
+pub fn print_client_bugs() -> ExitCode {
+    for bug in ClientBug::ALL {
+        println!("{}\t{}", bug.name(), bug.description());
     }
-    println!("mutants: {} of {} detected", mutants.len() - n_survived, mutants.len());
-    ExitCode::from(u8::from(n_survived > 0))
+    ExitCode::SUCCESS
 }

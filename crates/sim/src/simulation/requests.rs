@@ -7,13 +7,13 @@ use endpointd_model::{
     Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, Object, Uid, Write,
     WriteResult, names,
 };
-use endpointd_mutants::{Mutant, is_on};
 
 use super::{Event, PointFault, Request, Simulation};
-use crate::api::Response;
+use crate::client_bug::ClientBug;
 use crate::clock::{millis, secs};
 use crate::process::ObservedRevisions;
 use crate::script::RequestFault;
+use endpointd_memory_api::Response;
 
 /// Request timeout of the client.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,10 +32,11 @@ impl Simulation {
         write: Box<Write>,
     ) {
         let incarnation = self.processes[process].incarnation;
-        let may_write = self.processes[process].may_write(self.now) || is_on(Mutant::OfficeAsleep);
+        let may_write =
+            self.processes[process].may_write(self.now) || self.has_bug(ClientBug::LeaseNotChecked);
         if self.has_election() && !may_write {
             self.trace(|| format!("  p{process} may not {}", brief(&write)));
-            if is_on(Mutant::UnsentUnanswered) {
+            if self.has_bug(ClientBug::NotLeaderUnreported) {
                 return;
             }
             return self.respond(
@@ -209,13 +210,13 @@ impl Simulation {
         self.check_arrival(request);
         let response = self.api.write(&request.write);
         self.check_response(request, &response);
-        if response == Response::Conflict && is_on(Mutant::ForceConflict) {
+        if response == Response::Conflict && self.has_bug(ClientBug::ForcedConflict) {
             return self.force(request);
         }
         write_result(&request.write, response)
     }
 
-    /// [`Mutant::ForceConflict`]: sends the same object again with the stored version.
+    /// [`ClientBug::ForcedConflict`]: sends the same object again with the stored version.
     fn force(&mut self, request: &Request) -> WriteResult {
         let mut write = Write::clone(&request.write);
         let known = self.api.object(write.resource(), &write.key());
@@ -286,7 +287,7 @@ impl Simulation {
         let fails = self.now < self.faults.reads_fail_until.max(self.faults.outage_until);
         let found = if fails {
             self.coverage.count_fault("failed reads");
-            if is_on(Mutant::FailedReadIsAbsent) {
+            if self.has_bug(ClientBug::FailedReadIsAbsent) {
                 let input = Input::LiveReadResult(id, LiveReadResult::Absent);
                 return self.schedule(millis(1), response_event(process, incarnation, input));
             }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use endpointd_engine::Input;
 use endpointd_model::{ObjectEvent, ResourceEvent, ResourceVersion, WatchSignal, WatchedResource};
-use endpointd_mutants::{Mutant, is_on};
 
 use super::{Event, Simulation};
+use crate::client_bug::ClientBug;
 use crate::clock::{millis, secs};
 use crate::process::WatchState;
 use crate::script::WatchFault;
@@ -55,13 +55,15 @@ impl Simulation {
         if self.now < watch.frozen_until {
             return self.schedule_delivery(process, resource);
         }
-        let seen = watch.delivered;
-        if seen < self.api.floor(resource) && self.api.next_change(resource, seen).is_some() {
+        let delivered = watch.delivered;
+        if delivered < self.api.floor(resource)
+            && self.api.next_change(resource, delivered).is_some()
+        {
             // The next event has been compacted.
             self.coverage.count_fault("watch 410");
             return self.relist(process, resource);
         }
-        let Some((revision, _, signal)) = self.api.next_signal(resource, seen) else { return };
+        let Some((revision, _, signal)) = self.api.next_signal(resource, delivered) else { return };
         let watch = self.processes[process].watch(resource);
         watch.delivered = revision;
         if !watch.has_false_list {
@@ -100,12 +102,13 @@ impl Simulation {
             let connection = self.processes[process].watch(resource).connection;
             return self.schedule(wait, Event::Connect { process, resource, connection });
         }
-        let floor = self.api.floor(resource);
+        let (floor, revision) = (self.api.floor(resource), self.api.revision());
+        let skips_missed = self.has_bug(ClientBug::ResumeFromNow);
         let watch = self.processes[process].watch(resource);
         if watch.state == WatchState::Live && watch.delivered >= floor {
             watch.due = None;
-            if is_on(Mutant::ResumeFromNow) {
-                watch.delivered = self.api.revision();
+            if skips_missed {
+                watch.delivered = revision;
             }
             if std::mem::take(&mut watch.is_disconnected) {
                 self.handle_input(process, Input::Watch(resource, WatchSignal::Reconnected));
@@ -122,7 +125,7 @@ impl Simulation {
     pub(super) fn relist(&mut self, process: usize, resource: WatchedResource) {
         let revision = self.api.revision();
         let is_first = self.processes[process].watch(resource).delivered == 0;
-        if is_first && is_on(Mutant::FirstPictureFromCache) {
+        if is_first && self.has_bug(ClientBug::FirstListFromCache) {
             self.begin_list(process, resource, revision.saturating_sub(20).max(1));
             // The list claims to be current; the monitor judges the engine by that claim.
             self.processes[process].watch(resource).known_since = revision;
@@ -163,7 +166,8 @@ impl Simulation {
         }
         let list = self.api.list_at(resource, revision);
         let half = list.len() / 2;
-        let rest = list.into_iter().skip(half).filter(|_| !is_on(Mutant::HalfPicture));
+        let is_partial = self.has_bug(ClientBug::PartialList);
+        let rest = list.into_iter().skip(half).filter(|_| !is_partial);
         for signal in rest {
             self.record_received(process, &signal);
             self.handle_input(process, Input::Watch(resource, signal));
@@ -277,15 +281,15 @@ impl Simulation {
     /// A bookmark at the last revision before the next undelivered event.
     fn bookmark(&mut self, process: usize, resource: WatchedResource) {
         self.coverage.count_fault("bookmark");
-        let seen = self.processes[process].watch(resource).delivered;
-        let is_behind = self.api.next_change(resource, seen).is_some();
-        let passed = if is_behind { seen } else { self.api.revision() };
+        let delivered = self.processes[process].watch(resource).delivered;
+        let is_behind = self.api.next_change(resource, delivered).is_some();
+        let position = if is_behind { delivered } else { self.api.revision() };
         let watch = self.processes[process].watch(resource);
-        watch.delivered = passed;
-        watch.known_since = watch.known_since.max(passed);
+        watch.delivered = position;
+        watch.known_since = watch.known_since.max(position);
         self.handle_input(
             process,
-            Input::Watch(resource, WatchSignal::Bookmark(ResourceVersion::from(passed))),
+            Input::Watch(resource, WatchSignal::Bookmark(ResourceVersion::from(position))),
         );
     }
 

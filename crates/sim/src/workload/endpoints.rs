@@ -6,10 +6,10 @@ use endpointd_model::{
 };
 
 use super::{ShapeSeed, labels, remove_endpoints, service_key};
-use crate::api::Api;
 use crate::script::{EndpointsAction, Place};
+use endpointd_memory_api::MemoryApi;
 
-pub fn apply(api: &mut Api, place: Place, what: EndpointsAction) {
+pub fn apply(api: &mut MemoryApi, place: Place, what: EndpointsAction) {
     let key = service_key(place);
     let old = api.endpoints.get(&key).map(|one| Endpoints::clone(one));
     let mut new = match (&old, what) {

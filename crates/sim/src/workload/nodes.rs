@@ -3,10 +3,10 @@
 use endpointd_model::{Key, Node};
 
 use super::ShapeSeed;
-use crate::api::Api;
 use crate::script::NodeAction;
+use endpointd_memory_api::MemoryApi;
 
-pub fn apply(api: &mut Api, number: u8, what: NodeAction) {
+pub fn apply(api: &mut MemoryApi, number: u8, what: NodeAction) {
     let name = format!("node-{number}");
     let key = Key::new("", name.as_str());
     match what {

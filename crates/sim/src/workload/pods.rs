@@ -8,13 +8,13 @@ use endpointd_model::{
 };
 
 use super::{SERVICES, ShapeSeed, labels, pod_key};
-use crate::api::Api;
 use crate::script::{Place, PodAction};
+use endpointd_memory_api::MemoryApi;
 
 /// Few, so that addresses are reused.
 const ADDRESSES: u32 = 24;
 
-pub fn apply(api: &mut Api, place: Place, what: PodAction) {
+pub fn apply(api: &mut MemoryApi, place: Place, what: PodAction) {
     let key = pod_key(place);
     let Some(old) = api.pods.get(&key).map(|pod| Pod::clone(pod)) else {
         if let PodAction::Create(shape) = what
@@ -51,7 +51,7 @@ pub fn apply(api: &mut Api, place: Place, what: PodAction) {
     }
 }
 
-fn change(api: &Api, pod: &mut Pod, what: PodAction) {
+fn change(api: &MemoryApi, pod: &mut Pod, what: PodAction) {
     let since = Some(api.now.timestamp(api.skew_secs));
     match what {
         PodAction::Ready if !pod.is_ready() => {
@@ -81,7 +81,7 @@ fn change(api: &Api, pod: &mut Pod, what: PodAction) {
     }
 }
 
-fn create(api: &mut Api, place: Place, shape: u32) {
+fn create(api: &mut MemoryApi, place: Place, shape: u32) {
     let key = pod_key(place);
     let uid = api.new_uid();
     let mut shape = ShapeSeed(shape);

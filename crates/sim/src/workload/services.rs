@@ -6,10 +6,10 @@ use endpointd_model::{
 };
 
 use super::{ShapeSeed, labels, service_key};
-use crate::api::Api;
 use crate::script::{Place, ServiceAction};
+use endpointd_memory_api::MemoryApi;
 
-pub fn apply(api: &mut Api, place: Place, what: ServiceAction) {
+pub fn apply(api: &mut MemoryApi, place: Place, what: ServiceAction) {
     let key = service_key(place);
     let Some(old) = api.services.get(&key).map(|one| Service::clone(one)) else {
         if let ServiceAction::Create(shape) | ServiceAction::Recreate(shape) = what
@@ -67,7 +67,7 @@ fn change(service: &mut Service, what: ServiceAction) {
     }
 }
 
-fn create(api: &mut Api, place: Place, shape: u32) {
+fn create(api: &mut MemoryApi, place: Place, shape: u32) {
     let key = service_key(place);
     let mut shape = ShapeSeed(shape);
     let mut service = Service {

@@ -5,14 +5,14 @@ use endpointd_model::{
 };
 
 use super::{SERVICES, ShapeSeed, namespace, pick};
-use crate::api::Api;
 use crate::script::SliceAction;
+use endpointd_memory_api::MemoryApi;
 
 /// The managed-by value of another controller.
 pub const FOREIGN_MANAGER: &str = "other.example.com";
 const FINALIZER: &str = "example.com/hold";
 
-pub fn apply(api: &mut Api, index: u32, what: SliceAction) {
+pub fn apply(api: &mut MemoryApi, index: u32, what: SliceAction) {
     match what {
         SliceAction::AddForeign(shape) => return add(api, &mut ShapeSeed(shape), FOREIGN_MANAGER),
         SliceAction::AddMislabelled(shape) => {
@@ -44,7 +44,7 @@ pub fn apply(api: &mut Api, index: u32, what: SliceAction) {
 }
 
 /// Drops the last finalizer of a slice that is being deleted.
-fn drop_finalizers(api: &mut Api, key: &Key) {
+fn drop_finalizers(api: &mut MemoryApi, key: &Key) {
     if let Some(slice) = api.slices.get(key) {
         let mut slice = EndpointSlice::clone(slice);
         slice.meta.finalizers.clear();
@@ -81,7 +81,7 @@ fn change(slice: &mut EndpointSlice, what: SliceAction) {
     }
 }
 
-fn add(api: &mut Api, shape: &mut ShapeSeed, manager: &str) {
+fn add(api: &mut MemoryApi, shape: &mut ShapeSeed, manager: &str) {
     let namespace: SharedStr = namespace(shape.pick(2) as u8);
     let service = shape.one_of(&SERVICES);
     let name = format!("{service}-by-hand-{}", shape.pick(3));

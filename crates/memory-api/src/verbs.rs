@@ -5,8 +5,8 @@ use endpointd_model::{
     Uid, Write,
 };
 
-use super::validation::invalid;
-use super::{Api, NamespaceState};
+use crate::validation::invalid;
+use crate::{MemoryApi, NamespaceState};
 
 /// The annotation that the webhook adds.
 const WEBHOOK_ANNOTATION: &str = "example.com/seen-by-webhook";
@@ -32,7 +32,7 @@ pub enum Response {
     Invalid(String),
 }
 
-impl Api {
+impl MemoryApi {
     pub fn write(&mut self, write: &Write) -> Response {
         match write {
             Write::Create(object) => self.create(object),

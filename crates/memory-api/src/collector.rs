@@ -2,9 +2,9 @@
 
 use endpointd_model::{EndpointSlice, Key, OwnerRef, PublishedResource, SharedStr};
 
-use super::{Api, NamespaceState};
+use crate::{MemoryApi, NamespaceState};
 
-impl Api {
+impl MemoryApi {
     /// Deletes one slice whose owners do not exist; returns whether there was one.
     pub fn collect_orphan(&mut self) -> bool {
         let orphan = self.slices.values().find(|slice| self.is_orphan(slice));

@@ -1,6 +1,6 @@
 //! All objects of one resource and all their versions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use endpointd_model::{
@@ -8,7 +8,7 @@ use endpointd_model::{
     WatchSignal,
 };
 
-use crate::clock::Time;
+use crate::time::Time;
 
 /// An object of a watched resource.
 pub trait StoredObject: Clone {
@@ -23,9 +23,9 @@ pub struct History<T> {
     live: BTreeMap<Key, Arc<T>>,
     log: Vec<Entry<T>>,
     /// Indexes into `log`.
-    by_key: HashMap<Key, Vec<usize>>,
+    by_key: BTreeMap<Key, Vec<usize>>,
     /// Watches from earlier revisions get a 410.
-    pub floor: u64,
+    floor: u64,
 }
 
 /// One version of one object.
@@ -42,7 +42,7 @@ pub struct Entry<T> {
 
 impl<T> Default for History<T> {
     fn default() -> Self {
-        Self { live: BTreeMap::new(), log: Vec::new(), by_key: HashMap::new(), floor: 0 }
+        Self { live: BTreeMap::new(), log: Vec::new(), by_key: BTreeMap::new(), floor: 0 }
     }
 }
 
@@ -67,37 +67,17 @@ impl<T: StoredObject> History<T> {
         self.live.keys().cloned().collect()
     }
 
-    pub fn put(&mut self, mut object: T, revision: u64, at: Time) -> Arc<T> {
-        object.set_version(revision.into());
-        let key = object.key();
-        let object = Arc::new(object);
-        self.live.insert(key.clone(), object.clone());
-        self.record(Entry {
-            revision,
-            at,
-            key,
-            object: object.clone(),
-            is_deleted: false,
-            is_corrupt: false,
-        });
-        object
+    pub fn put(&mut self, object: T, revision: u64, at: Time) -> Arc<T> {
+        self.put_version(object, revision, at, false)
     }
 
-    /// Stores the same object as a new version that clients cannot decode.
-    pub fn corrupt(&mut self, key: &Key, revision: u64, at: Time) {
-        let Some(object) = self.live.get(key) else { return };
-        let mut object = T::clone(object);
+    fn put_version(&mut self, mut object: T, revision: u64, at: Time, is_corrupt: bool) -> Arc<T> {
         object.set_version(revision.into());
-        let object = Arc::new(object);
+        let (key, object) = (object.key(), Arc::new(object));
         self.live.insert(key.clone(), object.clone());
-        self.record(Entry {
-            revision,
-            at,
-            key: key.clone(),
-            object,
-            is_deleted: false,
-            is_corrupt: true,
-        });
+        let is_deleted = false;
+        self.record(Entry { revision, at, key, object: object.clone(), is_deleted, is_corrupt });
+        object
     }
 
     pub fn remove(&mut self, key: &Key, revision: u64, at: Time) -> bool {
@@ -121,12 +101,8 @@ impl<T: StoredObject> History<T> {
     }
 
     /// Index of the first entry after a revision.
-    pub fn after(&self, revision: u64) -> usize {
+    fn after(&self, revision: u64) -> usize {
         self.log.partition_point(|entry| entry.revision <= revision)
-    }
-
-    pub fn entry(&self, index: usize) -> Option<&Entry<T>> {
-        self.log.get(index)
     }
 
     /// Every version, absence included, that a cache may hold that received all events up to
@@ -171,6 +147,64 @@ impl<T: StoredObject> History<T> {
     fn record(&mut self, entry: Entry<T>) {
         self.by_key.entry(entry.key.clone()).or_default().push(self.log.len());
         self.log.push(entry);
+    }
+}
+
+/// What a watch needs of a history, whatever its type of object.
+pub(crate) trait WatchLog {
+    fn keys(&self) -> Vec<Key>;
+    fn corrupt_keys(&self) -> Vec<Key>;
+    /// Stores the same object as a new version that clients cannot decode.
+    fn corrupt(&mut self, key: &Key, revision: u64, at: Time);
+    /// Stores the same object as a new version that clients can decode.
+    fn repair(&mut self, key: &Key, revision: u64, at: Time);
+    fn next_signal(&self, after: u64) -> Option<(u64, Time, WatchSignal)>;
+    fn next_change(&self, after: u64) -> Option<Time>;
+    fn signals_at(&self, revision: u64) -> Vec<WatchSignal>;
+    fn floor(&self) -> u64;
+    fn compact(&mut self, floor: u64);
+}
+
+impl<T: StoredObject> WatchLog for History<T> {
+    fn keys(&self) -> Vec<Key> {
+        History::keys(self)
+    }
+
+    fn corrupt_keys(&self) -> Vec<Key> {
+        self.live.keys().filter(|key| self.is_corrupt(key)).cloned().collect()
+    }
+
+    fn corrupt(&mut self, key: &Key, revision: u64, at: Time) {
+        if let Some(object) = self.live.get(key) {
+            self.put_version(T::clone(object), revision, at, true);
+        }
+    }
+
+    fn repair(&mut self, key: &Key, revision: u64, at: Time) {
+        if let Some(object) = self.live.get(key) {
+            self.put_version(T::clone(object), revision, at, false);
+        }
+    }
+
+    fn next_signal(&self, after: u64) -> Option<(u64, Time, WatchSignal)> {
+        let entry = self.log.get(self.after(after))?;
+        Some((entry.revision, entry.at, entry.signal()))
+    }
+
+    fn next_change(&self, after: u64) -> Option<Time> {
+        self.log.get(self.after(after)).map(|entry| entry.at)
+    }
+
+    fn signals_at(&self, revision: u64) -> Vec<WatchSignal> {
+        self.list_at(revision).into_iter().map(Entry::signal).collect()
+    }
+
+    fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    fn compact(&mut self, floor: u64) {
+        self.floor = floor;
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod collector;
 mod history;
+mod time;
 mod validation;
 mod verbs;
 
@@ -14,13 +15,13 @@ use endpointd_model::{
     Service, SharedStr, Uid, WatchSignal, WatchedResource,
 };
 
-use crate::clock::Time;
-
+use history::WatchLog;
 pub use history::{Entry, History, StoredObject};
-pub use verbs::Response;
+pub use time::Time;
+pub use verbs::{Response, meta_mut};
 
 #[derive(Debug, Default)]
-pub struct Api {
+pub struct MemoryApi {
     revision: u64,
     n_uids: u64,
     /// The time of the next write.
@@ -45,7 +46,7 @@ pub enum NamespaceState {
     Terminating,
 }
 
-impl Api {
+impl MemoryApi {
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -109,46 +110,18 @@ impl Api {
         edited.is_some_and(|revision| *revision > since)
     }
 
+    /// The current version of the object becomes undecodable.
     pub fn corrupt(&mut self, resource: WatchedResource, key: &Key) {
-        let revision = self.bump();
-        match resource {
-            WatchedResource::Services => self.services.corrupt(key, revision, self.now),
-            WatchedResource::Pods => self.pods.corrupt(key, revision, self.now),
-            WatchedResource::Nodes => self.nodes.corrupt(key, revision, self.now),
-            WatchedResource::Endpoints => self.endpoints.corrupt(key, revision, self.now),
-            WatchedResource::Slices => self.slices.corrupt(key, revision, self.now),
-        }
+        let (revision, now) = (self.bump(), self.now);
+        self.history_mut(resource).corrupt(key, revision, now);
     }
 
     /// Makes all objects decodable again.
     pub fn repair(&mut self) {
-        let corrupt = |keys: Vec<Key>, is_corrupt: &dyn Fn(&Key) -> bool| {
-            keys.into_iter().filter(|key| is_corrupt(key)).collect::<Vec<_>>()
-        };
-        for key in corrupt(self.services.keys(), &|key| self.services.is_corrupt(key)) {
-            let service = self.services.get(&key).map(|one| Service::clone(one));
-            service.into_iter().for_each(|service| self.put_service(service));
-        }
-        for key in corrupt(self.pods.keys(), &|key| self.pods.is_corrupt(key)) {
-            let pod = self.pods.get(&key).map(|one| Pod::clone(one));
-            pod.into_iter().for_each(|pod| self.put_pod(pod));
-        }
-        for key in corrupt(self.nodes.keys(), &|key| self.nodes.is_corrupt(key)) {
-            let node = self.nodes.get(&key).map(|one| Node::clone(one));
-            node.into_iter().for_each(|node| self.put_node(node));
-        }
-        for resource in [PublishedResource::Endpoints, PublishedResource::Slices] {
-            let keys = match resource {
-                PublishedResource::Endpoints => {
-                    corrupt(self.endpoints.keys(), &|key| self.endpoints.is_corrupt(key))
-                }
-                PublishedResource::Slices => {
-                    corrupt(self.slices.keys(), &|key| self.slices.is_corrupt(key))
-                }
-            };
-            for key in keys {
-                let object = self.object(resource, &key);
-                object.into_iter().for_each(|object| drop(self.store(object)));
+        for resource in WatchedResource::ALL {
+            for key in self.history(resource).corrupt_keys() {
+                let (revision, now) = (self.bump(), self.now);
+                self.history_mut(resource).repair(&key, revision, now);
             }
         }
     }
@@ -199,71 +172,54 @@ impl Api {
     pub fn next_signal(
         &self,
         resource: WatchedResource,
-        seen: u64,
+        after: u64,
     ) -> Option<(u64, Time, WatchSignal)> {
-        fn next<T: StoredObject>(
-            history: &History<T>,
-            seen: u64,
-        ) -> Option<(u64, Time, WatchSignal)> {
-            let entry = history.entry(history.after(seen))?;
-            Some((entry.revision, entry.at, entry.signal()))
-        }
-        match resource {
-            WatchedResource::Services => next(&self.services, seen),
-            WatchedResource::Pods => next(&self.pods, seen),
-            WatchedResource::Nodes => next(&self.nodes, seen),
-            WatchedResource::Endpoints => next(&self.endpoints, seen),
-            WatchedResource::Slices => next(&self.slices, seen),
-        }
+        self.history(resource).next_signal(after)
     }
 
     /// The time of the next change of a resource after a revision.
-    pub fn next_change(&self, resource: WatchedResource, seen: u64) -> Option<Time> {
-        fn next<T: StoredObject>(history: &History<T>, seen: u64) -> Option<Time> {
-            history.entry(history.after(seen)).map(|entry| entry.at)
-        }
-        match resource {
-            WatchedResource::Services => next(&self.services, seen),
-            WatchedResource::Pods => next(&self.pods, seen),
-            WatchedResource::Nodes => next(&self.nodes, seen),
-            WatchedResource::Endpoints => next(&self.endpoints, seen),
-            WatchedResource::Slices => next(&self.slices, seen),
-        }
+    pub fn next_change(&self, resource: WatchedResource, after: u64) -> Option<Time> {
+        self.history(resource).next_change(after)
     }
 
     /// The objects of a resource as of a revision.
     pub fn list_at(&self, resource: WatchedResource, revision: u64) -> Vec<WatchSignal> {
-        fn list<T: StoredObject>(history: &History<T>, revision: u64) -> Vec<WatchSignal> {
-            history.list_at(revision).into_iter().map(Entry::signal).collect()
-        }
-        match resource {
-            WatchedResource::Services => list(&self.services, revision),
-            WatchedResource::Pods => list(&self.pods, revision),
-            WatchedResource::Nodes => list(&self.nodes, revision),
-            WatchedResource::Endpoints => list(&self.endpoints, revision),
-            WatchedResource::Slices => list(&self.slices, revision),
-        }
+        self.history(resource).signals_at(revision)
     }
 
+    /// Keys of the current objects of a resource; nodes have an empty namespace.
+    pub fn keys(&self, resource: WatchedResource) -> Vec<Key> {
+        self.history(resource).keys()
+    }
+
+    /// Watches from earlier revisions get a 410.
     pub fn floor(&self, resource: WatchedResource) -> u64 {
-        match resource {
-            WatchedResource::Services => self.services.floor,
-            WatchedResource::Pods => self.pods.floor,
-            WatchedResource::Nodes => self.nodes.floor,
-            WatchedResource::Endpoints => self.endpoints.floor,
-            WatchedResource::Slices => self.slices.floor,
-        }
+        self.history(resource).floor()
     }
 
     /// Compacts the history of a resource: watches that are behind get a 410.
     pub fn compact(&mut self, resource: WatchedResource) {
         let floor = self.revision;
+        self.history_mut(resource).compact(floor);
+    }
+
+    fn history(&self, resource: WatchedResource) -> &dyn WatchLog {
         match resource {
-            WatchedResource::Services => self.services.floor = floor,
-            WatchedResource::Pods => self.pods.floor = floor,
-            WatchedResource::Nodes => self.nodes.floor = floor,
-            WatchedResource::Endpoints => self.endpoints.floor = floor,
-            WatchedResource::Slices => self.slices.floor = floor,
+            WatchedResource::Services => &self.services,
+            WatchedResource::Pods => &self.pods,
+            WatchedResource::Nodes => &self.nodes,
+            WatchedResource::Endpoints => &self.endpoints,
+            WatchedResource::Slices => &self.slices,
+        }
+    }
+
+    fn history_mut(&mut self, resource: WatchedResource) -> &mut dyn WatchLog {
+        match resource {
+            WatchedResource::Services => &mut self.services,
+            WatchedResource::Pods => &mut self.pods,
+            WatchedResource::Nodes => &mut self.nodes,
+            WatchedResource::Endpoints => &mut self.endpoints,
+            WatchedResource::Slices => &mut self.slices,
         }
     }
 

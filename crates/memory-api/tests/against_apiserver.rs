@@ -7,12 +7,12 @@ use endpointd_apiserver::{
     CountedStamps, DeleteOptions, Deletion, Kind, Refusal, Server, Settings, Sweeping, Target,
     WriteOptions, kinds,
 };
+use endpointd_memory_api::{MemoryApi, NamespaceState, Response};
 use endpointd_model::{
     Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Key, Meta, Object,
     PublishedResource, ResourceVersion, SharedStr, Subset, SubsetPort, Timestamp, Uid, Write,
 };
 use endpointd_rng::SplitMix64;
-use endpointd_sim::{Api, NamespaceState, Response, rng_of};
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ enum Class {
 }
 
 struct Pair {
-    ours: Api,
+    ours: MemoryApi,
     theirs: Server,
     /// Versions and uids in both servers, newest last.
     versions: BTreeMap<(PublishedResource, Key), Vec<VersionPair>>,
@@ -90,7 +90,7 @@ impl Pair {
         let stamps = CountedStamps::starting_at(Timestamp::UNIX_EPOCH);
         let settings = Settings { sweeping: Sweeping::OnDemand, ..Settings::default() };
         let mut theirs = Server::new(Box::new(stamps), settings);
-        let mut ours = Api::default();
+        let mut ours = MemoryApi::default();
         for name in &NAMESPACES[..2] {
             let kind = kinds::find("", "namespaces").expect("a kind");
             let namespace = json!({"metadata": {"name": name}});
@@ -260,7 +260,7 @@ fn object(rng: &mut SplitMix64) -> Object {
 fn equal_requests_get_equal_responses() {
     let mut seen: Vec<Class> = Vec::new();
     for run in 0..RUNS {
-        let mut rng = rng_of(run);
+        let mut rng = SplitMix64::new(run);
         let mut pair = Pair::new();
         for request in 0..REQUESTS {
             let object = object(&mut rng);

@@ -1,0 +1,61 @@
+//! Deliberate bugs in the simulator's model of the client and the runtime. They show that the rules
+//! detect violations that do not come from the engine.
+
+/// The bug of one run; [`crate::RunOptions`] selects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientBug {
+    ForcedConflict,
+    LeaseNotChecked,
+    FirstListFromCache,
+    PartialList,
+    ResumeFromNow,
+    FailedReadIsAbsent,
+    NotLeaderUnreported,
+}
+
+impl ClientBug {
+    pub const ALL: [Self; 7] = [
+        Self::ForcedConflict,
+        Self::LeaseNotChecked,
+        Self::FirstListFromCache,
+        Self::PartialList,
+        Self::ResumeFromNow,
+        Self::FailedReadIsAbsent,
+        Self::NotLeaderUnreported,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ForcedConflict => "forced-conflict",
+            Self::LeaseNotChecked => "lease-not-checked",
+            Self::FirstListFromCache => "first-list-from-cache",
+            Self::PartialList => "partial-list",
+            Self::ResumeFromNow => "resume-from-now",
+            Self::FailedReadIsAbsent => "failed-read-is-absent",
+            Self::NotLeaderUnreported => "not-leader-unreported",
+        }
+    }
+
+    /// One sentence.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::ForcedConflict => {
+                "The client answers a 409 by sending the same object with the stored resourceVersion."
+            }
+            Self::LeaseNotChecked => "The client sends writes without checking the lease.",
+            Self::FirstListFromCache => {
+                "The first list comes from an outdated watch cache (k/k #59848)."
+            }
+            Self::PartialList => "The client reports an interrupted list as complete.",
+            Self::ResumeFromNow => "A disconnected watch resumes at the current revision.",
+            Self::FailedReadIsAbsent => "The client reports a failed live read as an absence.",
+            Self::NotLeaderUnreported => {
+                "The client drops a write without the lease and never reports a result."
+            }
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|bug| bug.name() == name)
+    }
+}
