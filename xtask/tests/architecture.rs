@@ -111,6 +111,7 @@ const LANES: &[(&str, &[&str])] = &[
             "endpointd-apiserver",
             "endpointd-client",
             "endpointd-engine",
+            "endpointd-rng",
             "endpointd-runtime",
             "endpointd-status",
             "crossterm",

@@ -17,10 +17,7 @@ pub fn roll(seed: u64, words: &[&str], n: u64) -> u64 {
         take(0xff);
     }
     n.to_le_bytes().into_iter().for_each(&mut take);
-    let mut mixed = hash;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    endpointd_rng::mix(hash)
 }
 
 /// One of `n_choices`, which must not be zero.

@@ -4,9 +4,9 @@
 //! have written for it; then changes of the cluster, and edits of what was written by others. So
 //! most observed objects are nearly right, which is where decisions are hard.
 
-mod dice;
 mod nodes;
 mod pods;
+mod rng;
 mod service;
 mod slices;
 mod subsets;
@@ -16,8 +16,8 @@ use endpointd_plan::CarriedState;
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
-pub use self::dice::Dice;
 use self::pods::Crew;
+pub use self::rng::Rng;
 use self::slices::Owner;
 use crate::case::{Case, CaseSettings, Expected, Then, WorldText};
 
@@ -33,7 +33,7 @@ pub enum Scope {
 
 /// The world of an index, with the question but without upstream's answer.
 pub fn world(seed: u64, index: u64, scope: Scope) -> Case {
-    let mut dice = Dice::new(seed, index);
+    let mut rng = Rng::new(seed, index);
     // The slice controller has the most rules.
     let by_index =
         [Controller::Slices, Controller::Endpoints, Controller::Slices, Controller::Mirror];
@@ -43,9 +43,9 @@ pub fn world(seed: u64, index: u64, scope: Scope) -> Case {
     };
     let crowd = Crowd::of(index);
     let mut case = match controller {
-        Controller::Slices => of_slices(&mut dice, crowd),
-        Controller::Endpoints => of_endpoints(&mut dice, crowd),
-        Controller::Mirror => of_mirror(&mut dice, crowd),
+        Controller::Slices => of_slices(&mut rng, crowd),
+        Controller::Endpoints => of_endpoints(&mut rng, crowd),
+        Controller::Mirror => of_mirror(&mut rng, crowd),
     };
     case.id = format!("{}-{seed}-{index}", case.controller);
     case
@@ -87,20 +87,20 @@ impl Crowd {
     }
 }
 
-fn n_pods(dice: &mut Dice, crowd: Crowd) -> usize {
+fn n_pods(rng: &mut Rng, crowd: Crowd) -> usize {
     match crowd {
         Crowd::Large { n, .. } => n,
         Crowd::Small => {
-            dice.weighted(&[(6, 0), (14, 1), (20, 2), (20, 4), (20, 6), (10, 9), (8, 14), (2, 25)])
+            rng.weighted(&[(6, 0), (14, 1), (20, 2), (20, 4), (20, 6), (10, 9), (8, 14), (2, 25)])
         }
     }
 }
 
-fn settings(dice: &mut Dice, n: usize) -> usize {
+fn settings(rng: &mut Rng, n: usize) -> usize {
     if n > 100 {
-        return dice.pick(&[100, 100, 64, 1000]);
+        return rng.pick(&[100, 100, 64, 1000]);
     }
-    dice.weighted(&[(2, 1), (4, 2), (5, 3), (4, 4), (3, 5), (2, 8), (3, 100)])
+    rng.weighted(&[(2, 1), (4, 2), (5, 3), (4, 4), (3, 5), (2, 8), (3, 100)])
 }
 
 /// A Service, its pods, and their nodes.
@@ -116,10 +116,10 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(dice: &mut Dice, crowd: Crowd) -> Self {
-        let mut service = service::service(dice);
-        let n_pods = n_pods(dice, crowd);
-        let nodes = nodes::nodes(dice);
+    fn new(rng: &mut Rng, crowd: Crowd) -> Self {
+        let mut service = service::service(rng);
+        let n_pods = n_pods(rng, crowd);
+        let nodes = nodes::nodes(rng);
         let name = service["metadata"]["name"].as_str().unwrap_or("").to_owned();
         let mut cluster = Self {
             pods: Vec::new(),
@@ -129,16 +129,16 @@ impl Cluster {
             n_pods,
             percent_plain: match crowd {
                 Crowd::Large { .. } => 100,
-                Crowd::Small => dice.weighted(&[(70, 0), (30, 90)]),
+                Crowd::Small => rng.weighted(&[(70, 0), (30, 90)]),
             },
             services: Vec::new(),
         };
         if let Crowd::Large { .. } = crowd {
             service::make_plain(&mut service);
         }
-        cluster.pods = (0..n_pods).map(|at| pods::pod(dice, at, cluster.crew())).collect();
+        cluster.pods = (0..n_pods).map(|at| pods::pod(rng, at, cluster.crew())).collect();
         if let Crowd::Large { percent_not_ready, .. } = crowd {
-            for pod in cluster.pods.iter_mut().filter(|_| dice.percent(percent_not_ready)) {
+            for pod in cluster.pods.iter_mut().filter(|_| rng.percent(percent_not_ready)) {
                 pod["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
             }
         }
@@ -152,52 +152,52 @@ impl Cluster {
     }
 
     /// Some time passes.
-    fn drift(&mut self, dice: &mut Dice) {
-        for _ in 0..dice.weighted(&[(40, 1), (25, 2), (15, 3), (10, 6)]) {
-            match dice.below(10) {
-                0..2 => self.services.iter_mut().for_each(|one| service::change(dice, one)),
-                2..4 => nodes::change(dice, &mut self.nodes),
+    fn drift(&mut self, rng: &mut Rng) {
+        for _ in 0..rng.weighted(&[(40, 1), (25, 2), (15, 3), (10, 6)]) {
+            match rng.below(10) {
+                0..2 => self.services.iter_mut().for_each(|one| service::change(rng, one)),
+                2..4 => nodes::change(rng, &mut self.nodes),
                 4 => {
-                    let n_new = dice.between(1, 4);
+                    let n_new = rng.between(1, 4);
                     let new: Vec<Value> = (self.n_pods..self.n_pods + n_new)
-                        .map(|at| pods::pod(dice, at, self.crew()))
+                        .map(|at| pods::pod(rng, at, self.crew()))
                         .collect();
                     self.n_pods += n_new;
                     self.pods.extend(new);
                 }
-                5 => self.lose_pods(dice),
-                _ => self.change_pod(dice),
+                5 => self.lose_pods(rng),
+                _ => self.change_pod(rng),
             }
         }
     }
 
-    fn lose_pods(&mut self, dice: &mut Dice) {
-        if dice.percent(10) {
+    fn lose_pods(&mut self, rng: &mut Rng) {
+        if rng.percent(10) {
             self.pods.clear();
         }
-        for _ in 0..dice.between(1, 3) {
+        for _ in 0..rng.between(1, 3) {
             if !self.pods.is_empty() {
-                let at = dice.below(self.pods.len());
+                let at = rng.below(self.pods.len());
                 self.pods.remove(at);
             }
         }
     }
 
-    fn change_pod(&mut self, dice: &mut Dice) {
+    fn change_pod(&mut self, rng: &mut Rng) {
         if self.pods.is_empty() {
             return;
         }
-        let at = dice.below(self.pods.len());
+        let at = rng.below(self.pods.len());
         let mut pod = self.pods[at].take();
         let name = pod["metadata"]["name"].as_str().unwrap_or("");
         let number = name.trim_start_matches("pod-").parse().unwrap_or(0);
-        pods::change(dice, number, self.crew(), &mut pod);
+        pods::change(rng, number, self.crew(), &mut pod);
         self.pods[at] = pod;
     }
 
     /// The Service goes, or never was.
-    fn lose_service(&mut self, dice: &mut Dice) {
-        if dice.percent(3) {
+    fn lose_service(&mut self, rng: &mut Rng) {
+        if rng.percent(3) {
             self.services.clear();
         }
     }
@@ -248,37 +248,37 @@ fn then(world: WorldText) -> Option<Then> {
     Some(Then { world, expect: Expected::default() })
 }
 
-fn of_slices(dice: &mut Dice, crowd: Crowd) -> Case {
-    let mut cluster = Cluster::new(dice, crowd);
+fn of_slices(rng: &mut Rng, crowd: Crowd) -> Case {
+    let mut cluster = Cluster::new(rng, crowd);
     let mut case = blank_case("endpointslice", cluster.key(), cluster.text());
-    case.settings.max_endpoints_per_slice = Some(settings(dice, cluster.n_pods));
+    case.settings.max_endpoints_per_slice = Some(settings(rng, cluster.n_pods));
     let owner = |cluster: &Cluster| {
         let service = cluster.services.first().cloned().unwrap_or_default();
         json!({"apiVersion": "v1", "kind": "Service", "name": cluster.service_name,
                "uid": service["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true})
     };
     let reference = owner(&cluster);
-    if dice.percent(82) {
+    if rng.percent(82) {
         settle(&mut case);
     }
-    if dice.percent(72) {
-        cluster.drift(dice);
+    if rng.percent(72) {
+        cluster.drift(rng);
     }
-    cluster.lose_service(dice);
+    cluster.lose_service(rng);
     let WorldText { services, pods, nodes, .. } = cluster.text();
     case.world = WorldText { services, pods, nodes, ..case.world };
     let name = cluster.service_name.clone();
     let owner = Owner { name: &name, manager: names::MANAGED_BY_SLICES, reference: &reference };
-    if dice.percent(50) {
-        slices::edit(dice, &mut case.world.endpointslices, owner);
+    if rng.percent(50) {
+        slices::edit(rng, &mut case.world.endpointslices, owner);
     }
     let is_auto = cluster.services.iter().any(service::is_auto);
-    if dice.percent(if is_auto { 40 } else { 12 }) {
+    if rng.percent(if is_auto { 40 } else { 12 }) {
         let first_node = cluster.nodes.first().cloned();
-        if is_auto && dice.percent(50) {
+        if is_auto && rng.percent(50) {
             cluster.services.iter_mut().for_each(service::turn_off);
         } else {
-            cluster.drift(dice);
+            cluster.drift(rng);
         }
         // A world does not remember that it once had nodes, which upstream does.
         if cluster.nodes.is_empty() {
@@ -289,43 +289,43 @@ fn of_slices(dice: &mut Dice, crowd: Crowd) -> Case {
     case
 }
 
-fn of_endpoints(dice: &mut Dice, crowd: Crowd) -> Case {
-    let mut cluster = Cluster::new(dice, crowd);
+fn of_endpoints(rng: &mut Rng, crowd: Crowd) -> Case {
+    let mut cluster = Cluster::new(rng, crowd);
     cluster.nodes.clear(); // They do not matter here.
     let mut case = blank_case("endpoints", cluster.key(), cluster.text());
     // Large ones are there to be cut, which happens when they are written.
-    if crowd == Crowd::Small && dice.percent(80) {
+    if crowd == Crowd::Small && rng.percent(80) {
         settle(&mut case);
     }
     if crowd == Crowd::Small {
-        if dice.percent(65) {
-            cluster.drift(dice);
+        if rng.percent(65) {
+            cluster.drift(rng);
             cluster.nodes.clear();
         }
-        cluster.lose_service(dice);
+        cluster.lose_service(rng);
     }
     let WorldText { services, pods, .. } = cluster.text();
     case.world = WorldText { services, pods, ..case.world };
-    if dice.percent(50) {
-        for _ in 0..dice.between(1, 3) {
-            case.world.endpoints.iter_mut().for_each(|one| subsets::edit(dice, one));
+    if rng.percent(50) {
+        for _ in 0..rng.between(1, 3) {
+            case.world.endpoints.iter_mut().for_each(|one| subsets::edit(rng, one));
         }
     }
-    if dice.percent(15) {
-        cluster.drift(dice);
+    if rng.percent(15) {
+        cluster.drift(rng);
         cluster.nodes.clear();
         case.then = then(cluster.text());
     }
     case
 }
 
-fn of_mirror(dice: &mut Dice, crowd: Crowd) -> Case {
-    let mut service = service::service(dice);
-    if dice.percent(94) {
+fn of_mirror(rng: &mut Rng, crowd: Crowd) -> Case {
+    let mut service = service::service(rng);
+    if rng.percent(94) {
         service::drop_selector(&mut service);
     }
     let name = service["metadata"]["name"].as_str().unwrap_or("").to_owned();
-    let mut endpoints = subsets::endpoints(dice, &name);
+    let mut endpoints = subsets::endpoints(rng, &name);
     if let Crowd::Large { n, .. } = crowd {
         let addresses =
             (0..n).map(|at| json!({"ip": format!("10.2.{}.{}", at / 250, at % 250 + 1)}));
@@ -335,8 +335,8 @@ fn of_mirror(dice: &mut Dice, crowd: Crowd) -> Case {
         WorldText { services: vec![service], endpoints: vec![endpoints], ..WorldText::default() };
     let mut case = blank_case("mirroring", format!("{NAMESPACE}/{name}"), world);
     case.settings.max_endpoints_per_subset =
-        dice.weighted(&[(1, Some(1)), (2, Some(2)), (2, Some(3)), (2, Some(5)), (9, None)]);
-    if dice.percent(80) {
+        rng.weighted(&[(1, Some(1)), (2, Some(2)), (2, Some(3)), (2, Some(5)), (9, None)]);
+    if rng.percent(80) {
         settle(&mut case);
     }
     let reference = json!({
@@ -344,12 +344,12 @@ fn of_mirror(dice: &mut Dice, crowd: Crowd) -> Case {
         "uid": case.world.endpoints[0]["metadata"]["uid"],
         "controller": true, "blockOwnerDeletion": true,
     });
-    let next = |dice: &mut Dice, world: &mut WorldText| {
-        for _ in 0..dice.between(1, 3) {
-            world.endpoints.iter_mut().for_each(|one| subsets::change(dice, one));
+    let next = |rng: &mut Rng, world: &mut WorldText| {
+        for _ in 0..rng.between(1, 3) {
+            world.endpoints.iter_mut().for_each(|one| subsets::change(rng, one));
         }
         world.endpoints.iter_mut().for_each(subsets::drop_port_zero);
-        match dice.below(60) {
+        match rng.below(60) {
             0 => world.endpoints.clear(),
             1 => world.services.clear(),
             2 => world.services.iter_mut().for_each(|one| {
@@ -358,20 +358,20 @@ fn of_mirror(dice: &mut Dice, crowd: Crowd) -> Case {
             _ => {}
         }
     };
-    if dice.percent(60) {
-        next(dice, &mut case.world);
+    if rng.percent(60) {
+        next(rng, &mut case.world);
     }
     let owner = Owner { name: &name, manager: names::MANAGED_BY_MIRROR, reference: &reference };
-    if dice.percent(50) {
-        slices::edit(dice, &mut case.world.endpointslices, owner);
+    if rng.percent(50) {
+        slices::edit(rng, &mut case.world.endpointslices, owner);
     }
-    if dice.percent(15) {
+    if rng.percent(15) {
         let mut later = WorldText {
             services: case.world.services.clone(),
             endpoints: case.world.endpoints.clone(),
             ..WorldText::default()
         };
-        next(dice, &mut later);
+        next(rng, &mut later);
         case.then = then(later);
     }
     case

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Dice, NAMESPACE};
+use super::{NAMESPACE, Rng};
 
 /// What pods of one world have in common.
 #[derive(Clone, Copy)]
@@ -13,38 +13,38 @@ pub struct Crew<'a> {
     pub percent_plain: usize,
 }
 
-pub fn pod(dice: &mut Dice, at: usize, crew: Crew) -> Value {
+pub fn pod(rng: &mut Rng, at: usize, crew: Crew) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": format!("pod-{at}"), "namespace": NAMESPACE, "uid": format!("pu-{at}"),
                      "resourceVersion": format!("{}", 2000 + at)},
         "spec": {}, "status": {"phase": "Running"},
     });
-    let is_plain = dice.percent(crew.percent_plain);
+    let is_plain = rng.percent(crew.percent_plain);
     if is_plain {
         pod["metadata"]["labels"] = json!({"app": "web", "role": "front"});
         set_plain_ips(at, &mut pod);
         let condition =
-            json!({"type": "Ready", "status": "True", "lastTransitionTime": dice.time()});
+            json!({"type": "Ready", "status": "True", "lastTransitionTime": rng.time()});
         pod["status"]["conditions"] = json!([condition]);
         pod["spec"]["nodeName"] = format!("node-{}", at % crew.n_nodes.max(1)).into();
     } else {
-        set_labels(dice, &mut pod);
-        set_phase(dice, &mut pod);
-        set_ips(dice, at, &mut pod);
-        set_readiness(dice, &mut pod);
-        set_node(dice, crew, &mut pod);
-        set_hostname(dice, at, crew, &mut pod);
-        if dice.percent(12) {
-            terminate(dice, &mut pod);
+        set_labels(rng, &mut pod);
+        set_phase(rng, &mut pod);
+        set_ips(rng, at, &mut pod);
+        set_readiness(rng, &mut pod);
+        set_node(rng, crew, &mut pod);
+        set_hostname(rng, at, crew, &mut pod);
+        if rng.percent(12) {
+            terminate(rng, &mut pod);
         }
     }
-    set_ports(dice, &mut pod);
+    set_ports(rng, &mut pod);
     pod
 }
 
-fn set_labels(dice: &mut Dice, pod: &mut Value) {
-    pod["metadata"]["labels"] = match dice.below(40) {
+fn set_labels(rng: &mut Rng, pod: &mut Value) {
+    pod["metadata"]["labels"] = match rng.below(40) {
         0 => json!({"app": "other", "role": "front"}),
         1..3 => json!({"app": "web"}),
         3 => json!({"role": "front"}),
@@ -53,13 +53,13 @@ fn set_labels(dice: &mut Dice, pod: &mut Value) {
         _ => json!({"app": "web", "role": "front", "extra": "e"}),
     };
     // The same labels in another namespace are nobody's.
-    if dice.percent(2) {
+    if rng.percent(2) {
         pod["metadata"]["namespace"] = "ns2".into();
     }
 }
 
-fn set_phase(dice: &mut Dice, pod: &mut Value) {
-    let phase = dice.weighted(&[
+fn set_phase(rng: &mut Rng, pod: &mut Value) {
+    let phase = rng.weighted(&[
         (80, "Running"),
         (8, "Pending"),
         (4, "Failed"),
@@ -87,9 +87,9 @@ fn put_ips(pod: &mut Value, ips: &[String]) {
     pod["status"]["podIPs"] = ips.iter().map(|ip| json!({"ip": ip})).collect();
 }
 
-pub fn set_ips(dice: &mut Dice, at: usize, pod: &mut Value) {
+pub fn set_ips(rng: &mut Rng, at: usize, pod: &mut Value) {
     let other = at + 500;
-    let ips = match dice.below(100) {
+    let ips = match rng.below(100) {
         0..36 => vec![v4(at)],
         36..58 => vec![v4(at), v6(at)],
         58..68 => vec![v6(at), v4(at)],
@@ -98,15 +98,15 @@ pub fn set_ips(dice: &mut Dice, at: usize, pod: &mut Value) {
         83 => vec![v4(at), v4(other)],
         84 => vec![v6(at), v6(other)],
         85 => vec![v4(other), v4(at), v6(at)],
-        86..91 => vec![odd_spelling(dice, at)],
-        91 if dice.percent(60) => {
-            vec![dice.pick(&["not-an-ip", "10.0.0.256", "fe80::1%eth0"]).to_owned()]
+        86..91 => vec![odd_spelling(rng, at)],
+        91 if rng.percent(60) => {
+            vec![rng.pick(&["not-an-ip", "10.0.0.256", "fe80::1%eth0"]).to_owned()]
         }
-        92 => special(dice, at),
+        92 => special(rng, at),
         _ => vec![v4(0), v6(0)],
     };
     put_ips(pod, &ips);
-    match dice.below(100) {
+    match rng.below(100) {
         0..3 => pod["status"]["podIPs"] = Value::Null,
         3 => pod["status"]["podIP"] = Value::Null,
         4 => pod["status"]["podIP"] = v6(at).into(),
@@ -114,9 +114,9 @@ pub fn set_ips(dice: &mut Dice, at: usize, pod: &mut Value) {
     }
 }
 
-fn odd_spelling(dice: &mut Dice, at: usize) -> String {
+fn odd_spelling(rng: &mut Rng, at: usize) -> String {
     let low = at % 250 + 1;
-    match dice.below(5) {
+    match rng.below(5) {
         0 => format!("010.000.0.{low:03}"),
         1 => format!("::ffff:10.0.0.{low}"),
         2 => format!("FD00:0001:0::{low:X}"),
@@ -126,8 +126,8 @@ fn odd_spelling(dice: &mut Dice, at: usize) -> String {
 }
 
 /// Addresses that are well-formed and yet no endpoint's.
-fn special(dice: &mut Dice, at: usize) -> Vec<String> {
-    let bad = dice.pick(&[
+fn special(rng: &mut Rng, at: usize) -> Vec<String> {
+    let bad = rng.pick(&[
         "127.0.0.1",
         "169.254.1.1",
         "224.0.0.1",
@@ -138,40 +138,40 @@ fn special(dice: &mut Dice, at: usize) -> Vec<String> {
         "::",
     ]);
     let mut ips = vec![bad.to_owned()];
-    if dice.percent(50) {
+    if rng.percent(50) {
         ips.push(v4(at));
     }
     ips
 }
 
-pub fn set_readiness(dice: &mut Dice, pod: &mut Value) {
-    let status = dice.weighted(&[(60, "True"), (25, "False"), (3, "Unknown"), (12, "")]);
+pub fn set_readiness(rng: &mut Rng, pod: &mut Value) {
+    let status = rng.weighted(&[(60, "True"), (25, "False"), (3, "Unknown"), (12, "")]);
     let mut conditions = Vec::new();
-    if dice.percent(20) {
+    if rng.percent(20) {
         conditions.push(json!({"type": "Initialized", "status": "True"}));
     }
     if !status.is_empty() {
         let mut condition = json!({"type": "Ready", "status": status});
-        if dice.percent(80) {
-            condition["lastTransitionTime"] = dice.time().into();
+        if rng.percent(80) {
+            condition["lastTransitionTime"] = rng.time().into();
         }
         conditions.push(condition);
     }
     pod["status"]["conditions"] = conditions.into();
 }
 
-pub fn set_node(dice: &mut Dice, crew: Crew, pod: &mut Value) {
-    pod["spec"]["nodeName"] = match dice.below(100) {
+pub fn set_node(rng: &mut Rng, crew: Crew, pod: &mut Value) {
+    pod["spec"]["nodeName"] = match rng.below(100) {
         0..4 => "node-gone".into(),
         4..7 => Value::Null,
         _ if crew.n_nodes == 0 => "node-0".into(),
-        _ => format!("node-{}", dice.below(crew.n_nodes)).into(),
+        _ => format!("node-{}", rng.below(crew.n_nodes)).into(),
     };
 }
 
-pub fn set_hostname(dice: &mut Dice, at: usize, crew: Crew, pod: &mut Value) {
+pub fn set_hostname(rng: &mut Rng, at: usize, crew: Crew, pod: &mut Value) {
     let host = format!("host-{at}");
-    let (hostname, subdomain) = match dice.below(100) {
+    let (hostname, subdomain) = match rng.below(100) {
         0..15 => (Some(host.as_str()), Some(crew.service_name)),
         15..19 => (Some(host.as_str()), Some("elsewhere")),
         19..22 => (Some(host.as_str()), None),
@@ -182,8 +182,8 @@ pub fn set_hostname(dice: &mut Dice, at: usize, crew: Crew, pod: &mut Value) {
     pod["spec"]["subdomain"] = subdomain.into();
 }
 
-pub fn terminate(dice: &mut Dice, pod: &mut Value) {
-    pod["metadata"]["deletionTimestamp"] = dice.time().into();
+pub fn terminate(rng: &mut Rng, pod: &mut Value) {
+    pod["metadata"]["deletionTimestamp"] = rng.time().into();
     pod["metadata"]["deletionGracePeriodSeconds"] = 30.into();
 }
 
@@ -192,33 +192,33 @@ fn port(name: &str, number: usize, protocol: &str) -> Value {
 }
 
 /// Mostly one template for all pods, as in life; sometimes another, or ports of other protocols.
-fn set_ports(dice: &mut Dice, pod: &mut Value) {
-    let (http, protocol) = dice.weighted(&[
+fn set_ports(rng: &mut Rng, pod: &mut Value) {
+    let (http, protocol) = rng.weighted(&[
         (80, (8080, "TCP")),
         (8, (9000, "TCP")),
         (8, (8080, "UDP")),
         (4, (9090, "SCTP")),
     ]);
     let mut first = vec![port("http", http, protocol)];
-    if dice.percent(8) {
+    if rng.percent(8) {
         first.push(port("http", 8081, "UDP"));
     }
-    if dice.percent(4) {
+    if rng.percent(4) {
         first.clear();
     }
     let mut containers = vec![json!({"name": "c", "ports": first})];
-    if dice.percent(80) {
+    if rng.percent(80) {
         containers.push(json!({"name": "d", "ports": [port("metrics", 9090, "TCP")]}));
     }
-    if dice.percent(6) {
+    if rng.percent(6) {
         containers.push(json!({"name": "e", "ports": [port("http", 7070, "TCP")]}));
     }
     pod["spec"]["containers"] = containers.into();
     let mut first = Vec::new();
-    if dice.percent(20) {
+    if rng.percent(20) {
         first.push(json!({"name": "i", "ports": [port("init", 5050, "TCP")]}));
     }
-    if dice.percent(30) {
+    if rng.percent(30) {
         let ports = json!([port("side", 6060, "TCP"), port("http", 6061, "TCP")]);
         first.push(json!({"name": "s", "restartPolicy": "Always", "ports": ports}));
     }
@@ -226,18 +226,18 @@ fn set_ports(dice: &mut Dice, pod: &mut Value) {
 }
 
 /// Any one thing that can become of a pod.
-pub fn change(dice: &mut Dice, at: usize, crew: Crew, pod: &mut Value) {
-    match dice.below(14) {
-        0..4 => set_readiness(dice, pod),
-        4..6 => terminate(dice, pod),
-        6 => set_phase(dice, pod),
-        7 => set_ips(dice, at, pod),
-        8 => set_node(dice, crew, pod),
+pub fn change(rng: &mut Rng, at: usize, crew: Crew, pod: &mut Value) {
+    match rng.below(14) {
+        0..4 => set_readiness(rng, pod),
+        4..6 => terminate(rng, pod),
+        6 => set_phase(rng, pod),
+        7 => set_ips(rng, at, pod),
+        8 => set_node(rng, crew, pod),
         // Recreated under the same name.
         9 => pod["metadata"]["uid"] = format!("pu-{at}-again").into(),
-        10 => set_labels(dice, pod),
-        11 => set_hostname(dice, at, crew, pod),
-        12 => set_ports(dice, pod),
+        10 => set_labels(rng, pod),
+        11 => set_hostname(rng, at, crew, pod),
+        12 => set_ports(rng, pod),
         _ => pod["metadata"]["resourceVersion"] = "2999".into(),
     }
 }

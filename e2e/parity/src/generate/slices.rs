@@ -4,7 +4,7 @@ use endpointd_model::names;
 use serde_json::{Value, json};
 
 use super::service::delete;
-use super::{Dice, NAMESPACE, set_first};
+use super::{NAMESPACE, Rng, set_first};
 
 /// Whose slices they are.
 #[derive(Clone, Copy)]
@@ -16,21 +16,21 @@ pub struct Owner<'a> {
 }
 
 /// Some edits, one after the other.
-pub fn edit(dice: &mut Dice, slices: &mut Vec<Value>, owner: Owner) {
-    let n_edits = dice.weighted(&[(40, 1), (25, 2), (15, 3), (10, 5)]);
+pub fn edit(rng: &mut Rng, slices: &mut Vec<Value>, owner: Owner) {
+    let n_edits = rng.weighted(&[(40, 1), (25, 2), (15, 3), (10, 5)]);
     for _ in 0..n_edits {
-        match dice.below(10) {
-            0..2 => add(dice, slices, owner),
-            2 => rearrange(dice, slices),
-            3..6 => edit_meta(dice, slices, owner),
-            6 => edit_group(dice, slices),
-            _ => edit_endpoints(dice, slices),
+        match rng.below(10) {
+            0..2 => add(rng, slices, owner),
+            2 => rearrange(rng, slices),
+            3..6 => edit_meta(rng, slices, owner),
+            6 => edit_group(rng, slices),
+            _ => edit_endpoints(rng, slices),
         }
     }
 }
 
-fn blank(dice: &mut Dice, owner: Owner, at: usize) -> Value {
-    let address_type = dice.weighted(&[(6, "IPv4"), (4, "IPv6"), (1, "FQDN")]);
+fn blank(rng: &mut Rng, owner: Owner, at: usize) -> Value {
+    let address_type = rng.weighted(&[(6, "IPv4"), (4, "IPv6"), (1, "FQDN")]);
     json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
         "metadata": {
@@ -45,18 +45,18 @@ fn blank(dice: &mut Dice, owner: Owner, at: usize) -> Value {
 }
 
 /// A slice nobody asked for: a placeholder, right or not, a stranger, or one for other ports.
-fn add(dice: &mut Dice, slices: &mut Vec<Value>, owner: Owner) {
-    let mut slice = blank(dice, owner, slices.len());
+fn add(rng: &mut Rng, slices: &mut Vec<Value>, owner: Owner) {
+    let mut slice = blank(rng, owner, slices.len());
     let model =
-        if slices.is_empty() { None } else { Some(slices[dice.below(slices.len())].clone()) };
+        if slices.is_empty() { None } else { Some(slices[rng.below(slices.len())].clone()) };
     if let Some(model) = &model
-        && dice.percent(60)
+        && rng.percent(60)
     {
         // What a placeholder of this Service would carry.
         slice["metadata"]["labels"] = model["metadata"]["labels"].clone();
         slice["addressType"] = model["addressType"].clone();
     }
-    match (dice.below(10), model) {
+    match (rng.below(10), model) {
         (0..3, _) => {}
         (3, _) => slice["metadata"]["labels"][names::HEADLESS] = "".into(),
         (4, _) => slice["metadata"]["ownerReferences"] = Value::Null,
@@ -68,7 +68,7 @@ fn add(dice: &mut Dice, slices: &mut Vec<Value>, owner: Owner) {
         (8, _) => slice["metadata"]["namespace"] = "ns2".into(),
         _ => {
             slice["ports"] = json!([{"name": "gone", "port": 1, "protocol": "TCP"}]);
-            slice["endpoints"] = json!([ghost(dice)]);
+            slice["endpoints"] = json!([ghost(rng)]);
         }
     }
     let is_taken = |name: &Value| slices.iter().any(|slice| slice["metadata"]["name"] == *name);
@@ -77,23 +77,23 @@ fn add(dice: &mut Dice, slices: &mut Vec<Value>, owner: Owner) {
     }
 }
 
-fn ghost(dice: &mut Dice) -> Value {
-    let at = dice.below(5);
+fn ghost(rng: &mut Rng) -> Value {
+    let at = rng.below(5);
     json!({
-        "addresses": [format!("10.9.9.{}", at + 1)], "conditions": {"ready": dice.percent(50)},
+        "addresses": [format!("10.9.9.{}", at + 1)], "conditions": {"ready": rng.percent(50)},
         "targetRef": {"kind": "Pod", "namespace": NAMESPACE, "name": format!("ghost-{at}"),
                       "uid": "pu-ghost"},
     })
 }
 
 /// The same endpoints in other places.
-fn rearrange(dice: &mut Dice, slices: &mut Vec<Value>) {
+fn rearrange(rng: &mut Rng, slices: &mut Vec<Value>) {
     if slices.is_empty() {
         return;
     }
-    let (from, to) = (dice.below(slices.len()), dice.below(slices.len()));
+    let (from, to) = (rng.below(slices.len()), rng.below(slices.len()));
     let endpoints = slices[from]["endpoints"].as_array().cloned().unwrap_or_default();
-    match dice.below(5) {
+    match rng.below(5) {
         // Merged, perhaps over the maximum.
         0..2 if from != to => {
             let mut both = slices[to]["endpoints"].as_array().cloned().unwrap_or_default();
@@ -110,7 +110,7 @@ fn rearrange(dice: &mut Dice, slices: &mut Vec<Value>) {
             if slices.iter().any(|slice| slice["metadata"]["name"] == name.as_str()) {
                 return;
             }
-            let (left, right) = endpoints.split_at(dice.between(1, endpoints.len() - 1));
+            let (left, right) = endpoints.split_at(rng.between(1, endpoints.len() - 1));
             second["metadata"]["uid"] = format!("es-{name}").into();
             second["metadata"]["name"] = name.into();
             second["endpoints"] = right.into();
@@ -121,44 +121,44 @@ fn rearrange(dice: &mut Dice, slices: &mut Vec<Value>) {
     }
 }
 
-fn edit_meta(dice: &mut Dice, slices: &mut [Value], owner: Owner) {
-    let Some(slice) = dice.one_of(slices) else { return };
+fn edit_meta(rng: &mut Rng, slices: &mut [Value], owner: Owner) {
+    let Some(slice) = rng.one_of(slices) else { return };
     let meta = &mut slice["metadata"];
     let mut stranger = owner.reference.clone();
     stranger["uid"] = "uid-stranger".into();
-    match dice.below(22) {
+    match rng.below(22) {
         0..2 => meta["ownerReferences"] = json!([stranger]),
         2 => meta["ownerReferences"] = Value::Null,
         3 => {
             stranger["controller"] = false.into();
             let mut both = vec![owner.reference.clone(), stranger];
-            dice.shuffle(&mut both);
+            rng.shuffle(&mut both);
             meta["ownerReferences"] = both.into();
         }
         4 => set_first(meta, "ownerReferences", "kind", "ConfigMap"),
         5 => set_first(meta, "ownerReferences", "apiVersion", "v2"),
         6 => set_first(meta, "ownerReferences", "name", "other"),
-        7..9 => delete(dice, slice),
+        7..9 => delete(rng, slice),
         9 => meta["labels"][names::MANAGED_BY] = "someone-else".into(),
         10 => drop(meta["labels"].as_object_mut().and_then(|map| map.remove(names::MANAGED_BY))),
         11 => meta["labels"][names::SERVICE_NAME] = "other".into(),
-        12 => meta["labels"][names::HEADLESS] = dice.pick(&["", "x"]).into(),
+        12 => meta["labels"][names::HEADLESS] = rng.pick(&["", "x"]).into(),
         13 => drop(meta["labels"].as_object_mut().and_then(|map| map.remove(names::HEADLESS))),
         14 => meta["labels"]["extra"] = "e".into(),
         15 => drop(meta["labels"].as_object_mut().and_then(|map| map.remove("team"))),
-        16 => meta["annotations"][names::TRIGGER_TIME] = dice.time().into(),
+        16 => meta["annotations"][names::TRIGGER_TIME] = rng.time().into(),
         17 => meta["annotations"]["foreign"] = "kept".into(),
         18 => meta["generateName"] = Value::Null,
         19 => meta["finalizers"] = json!(["example.com/hold"]),
         20 => meta["annotations"] = Value::Null,
-        _ => meta["labels"]["team"] = dice.pick(&["x", "z", ""]).into(),
+        _ => meta["labels"]["team"] = rng.pick(&["x", "z", ""]).into(),
     }
 }
 
 /// Address type and ports.
-fn edit_group(dice: &mut Dice, slices: &mut [Value]) {
-    let Some(slice) = dice.one_of(slices) else { return };
-    match dice.below(9) {
+fn edit_group(rng: &mut Rng, slices: &mut [Value]) {
+    let Some(slice) = rng.one_of(slices) else { return };
+    match rng.below(9) {
         0 => slice["addressType"] = "IPv6".into(),
         1 => slice["addressType"] = "IPv4".into(),
         2 => {
@@ -179,43 +179,43 @@ fn edit_group(dice: &mut Dice, slices: &mut [Value]) {
     }
 }
 
-fn edit_endpoints(dice: &mut Dice, slices: &mut [Value]) {
-    let Some(slice) = dice.one_of(slices) else { return };
+fn edit_endpoints(rng: &mut Rng, slices: &mut [Value]) {
+    let Some(slice) = rng.one_of(slices) else { return };
     // An edit needs its list; an absent one is left alone.
     let Some(endpoints) = slice["endpoints"].as_array_mut() else { return };
-    match dice.below(12) {
-        0 => dice.shuffle(endpoints),
+    match rng.below(12) {
+        0 => rng.shuffle(endpoints),
         1 => {
-            if let Some(one) = dice.one_of(endpoints).cloned() {
+            if let Some(one) = rng.one_of(endpoints).cloned() {
                 endpoints.push(one);
             }
         }
         2 => endpoints.clear(),
         3 => drop(endpoints.pop()),
-        4 => endpoints.push(ghost(dice)),
+        4 => endpoints.push(ghost(rng)),
         5 => endpoints.iter_mut().for_each(|one| one["hints"] = Value::Null),
         6 => {
-            let zone = dice.pick(&["za", "zb", "zgone"]);
+            let zone = rng.pick(&["za", "zb", "zgone"]);
             for one in endpoints {
                 one["hints"] = json!({"forZones": [{"name": zone}]});
             }
         }
         _ => {
-            if let Some(one) = dice.one_of(endpoints) {
-                edit_endpoint(dice, one);
+            if let Some(one) = rng.one_of(endpoints) {
+                edit_endpoint(rng, one);
             }
         }
     }
 }
 
-fn edit_endpoint(dice: &mut Dice, one: &mut Value) {
-    match dice.below(16) {
-        0 => one["conditions"]["ready"] = dice.percent(50).into(),
-        1 => one["conditions"]["serving"] = dice.percent(50).into(),
+fn edit_endpoint(rng: &mut Rng, one: &mut Value) {
+    match rng.below(16) {
+        0 => one["conditions"]["ready"] = rng.percent(50).into(),
+        1 => one["conditions"]["serving"] = rng.percent(50).into(),
         2 => one["conditions"] = json!({}),
-        3 => one["nodeName"] = dice.pick(&["node-0", "node-x", ""]).into(),
+        3 => one["nodeName"] = rng.pick(&["node-0", "node-x", ""]).into(),
         4 => one["nodeName"] = Value::Null,
-        5 => one["zone"] = dice.pick(&["za", "zb", "zx", ""]).into(),
+        5 => one["zone"] = rng.pick(&["za", "zb", "zx", ""]).into(),
         6 => one["hostname"] = "renamed".into(),
         7 => one["targetRef"]["resourceVersion"] = "77".into(),
         8 => one["targetRef"]["uid"] = "pu-older".into(),

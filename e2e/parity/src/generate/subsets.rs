@@ -4,26 +4,26 @@ use endpointd_model::names;
 use serde_json::{Value, json};
 
 use super::service::delete;
-use super::{Dice, NAMESPACE, set_first};
+use super::{NAMESPACE, Rng, set_first};
 
 /// Hand-written Endpoints.
-pub fn endpoints(dice: &mut Dice, name: &str) -> Value {
+pub fn endpoints(rng: &mut Rng, name: &str) -> Value {
     let mut endpoints = json!({
         "apiVersion": "v1", "kind": "Endpoints",
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": "ep-uid-1",
                      "resourceVersion": "6001"},
     });
-    set_labels(dice, &mut endpoints);
-    set_annotations(dice, &mut endpoints);
-    if dice.percent(4) {
-        delete(dice, &mut endpoints);
+    set_labels(rng, &mut endpoints);
+    set_annotations(rng, &mut endpoints);
+    if rng.percent(4) {
+        delete(rng, &mut endpoints);
     }
-    let n_subsets = dice.weighted(&[(6, 0), (45, 1), (30, 2), (19, 3)]);
-    let subsets: Vec<Value> = (0..n_subsets).map(|_| subset(dice)).collect();
+    let n_subsets = rng.weighted(&[(6, 0), (45, 1), (30, 2), (19, 3)]);
+    let subsets: Vec<Value> = (0..n_subsets).map(|_| subset(rng)).collect();
     endpoints["subsets"] = subsets.into();
     // A port of 0 counts as none. Only alone: beside a subset without ports, which of the two
     // wins depends on a hash, and the API server would not let it in.
-    if n_subsets == 1 && dice.percent(5) {
+    if n_subsets == 1 && rng.percent(5) {
         endpoints["subsets"][0]["ports"] = json!([{"name": "zero", "port": 0, "protocol": "TCP"}]);
     }
     endpoints
@@ -40,14 +40,14 @@ pub fn drop_port_zero(endpoints: &mut Value) {
     }
 }
 
-fn set_labels(dice: &mut Dice, endpoints: &mut Value) {
+fn set_labels(rng: &mut Rng, endpoints: &mut Value) {
     let mut labels = json!({});
     for key in ["team", "tier"] {
-        if dice.percent(35) {
-            labels[key] = dice.pick(&["x", "y", ""]).into();
+        if rng.percent(35) {
+            labels[key] = rng.pick(&["x", "y", ""]).into();
         }
     }
-    match dice.below(40) {
+    match rng.below(40) {
         0 => labels[names::SKIP_MIRROR] = "true".into(),
         1 => labels[names::SKIP_MIRROR] = "false".into(),
         2 => labels[names::MANAGED_BY] = "someone".into(),
@@ -58,129 +58,129 @@ fn set_labels(dice: &mut Dice, endpoints: &mut Value) {
     endpoints["metadata"]["labels"] = labels;
 }
 
-fn set_annotations(dice: &mut Dice, endpoints: &mut Value) {
+fn set_annotations(rng: &mut Rng, endpoints: &mut Value) {
     let mut annotations = json!({});
-    if dice.percent(3) {
+    if rng.percent(3) {
         annotations[names::LEADER] = "{}".into();
     }
-    if dice.percent(15) {
-        annotations[names::TRIGGER_TIME] = dice.time().into();
+    if rng.percent(15) {
+        annotations[names::TRIGGER_TIME] = rng.time().into();
     }
-    if dice.percent(12) {
+    if rng.percent(12) {
         annotations[names::LAST_APPLIED] = "{}".into();
     }
-    if dice.percent(20) {
-        annotations["note"] = dice.pick(&["x", "y", ""]).into();
+    if rng.percent(20) {
+        annotations["note"] = rng.pick(&["x", "y", ""]).into();
     }
     endpoints["metadata"]["annotations"] = annotations;
 }
 
 /// Addresses and ports come from small pools, so that subsets overlap.
-fn subset(dice: &mut Dice) -> Value {
-    let n_ready = dice.weighted(&[(10, 0), (30, 1), (30, 2), (15, 4), (5, 7)]);
-    let n_not_ready = dice.weighted(&[(55, 0), (25, 1), (15, 2), (5, 4)]);
-    let n_ports = dice.weighted(&[(8, 0), (55, 1), (28, 2), (9, 3)]);
-    let ready: Vec<Value> = (0..n_ready).map(|_| address(dice)).collect();
-    let not_ready: Vec<Value> = (0..n_not_ready).map(|_| address(dice)).collect();
-    let ports: Vec<Value> = (0..n_ports).map(|at| port(dice, at)).collect();
+fn subset(rng: &mut Rng) -> Value {
+    let n_ready = rng.weighted(&[(10, 0), (30, 1), (30, 2), (15, 4), (5, 7)]);
+    let n_not_ready = rng.weighted(&[(55, 0), (25, 1), (15, 2), (5, 4)]);
+    let n_ports = rng.weighted(&[(8, 0), (55, 1), (28, 2), (9, 3)]);
+    let ready: Vec<Value> = (0..n_ready).map(|_| address(rng)).collect();
+    let not_ready: Vec<Value> = (0..n_not_ready).map(|_| address(rng)).collect();
+    let ports: Vec<Value> = (0..n_ports).map(|at| port(rng, at)).collect();
     json!({"addresses": ready, "notReadyAddresses": not_ready, "ports": ports})
 }
 
-fn port(dice: &mut Dice, at: usize) -> Value {
+fn port(rng: &mut Rng, at: usize) -> Value {
     let mut port = json!({
-        "name": dice.weighted(&[(6, ["http", "metrics", "third"][at]), (1, "")]),
-        "port": dice.weighted(&[(60, 8080 + at), (20, 9090)]),
-        "protocol": dice.weighted(&[(8, "TCP"), (1, "UDP")]),
+        "name": rng.weighted(&[(6, ["http", "metrics", "third"][at]), (1, "")]),
+        "port": rng.weighted(&[(60, 8080 + at), (20, 9090)]),
+        "protocol": rng.weighted(&[(8, "TCP"), (1, "UDP")]),
     });
-    if dice.percent(10) {
-        port["appProtocol"] = dice.pick(&["http", "h2c"]).into();
+    if rng.percent(10) {
+        port["appProtocol"] = rng.pick(&["http", "h2c"]).into();
     }
     port
 }
 
-pub fn address(dice: &mut Dice) -> Value {
-    let n = dice.between(1, 8);
-    let ip = match dice.below(100) {
+pub fn address(rng: &mut Rng) -> Value {
+    let n = rng.between(1, 8);
+    let ip = match rng.below(100) {
         0..60 => format!("10.1.0.{n}"),
         60..82 => format!("fd00:2::{n:x}"),
         82..86 => format!("010.001.000.{n:03}"),
         86..88 => format!("::ffff:10.1.0.{n}"),
         88..91 => format!("FD00:2:0::{n:X}"),
-        91..95 => dice.pick(&["nonsense", "10.1.0.256", "example.com", "0x7f.1", ""]).to_owned(),
-        95..97 => dice.pick(&["127.0.0.1", "169.254.3.4", "ff02::1", "0.0.0.0"]).to_owned(),
+        91..95 => rng.pick(&["nonsense", "10.1.0.256", "example.com", "0x7f.1", ""]).to_owned(),
+        95..97 => rng.pick(&["127.0.0.1", "169.254.3.4", "ff02::1", "0.0.0.0"]).to_owned(),
         _ => format!("10.1.{n}.1"),
     };
     let mut address = json!({"ip": ip});
-    if dice.percent(20) {
-        address["nodeName"] = dice.weighted(&[(5, "node-0"), (3, "node-1"), (1, "")]).into();
+    if rng.percent(20) {
+        address["nodeName"] = rng.weighted(&[(5, "node-0"), (3, "node-1"), (1, "")]).into();
     }
-    if dice.percent(15) {
-        address["hostname"] = dice.pick(&["h1", "h2"]).into();
+    if rng.percent(15) {
+        address["hostname"] = rng.pick(&["h1", "h2"]).into();
     }
-    if dice.percent(20) {
+    if rng.percent(20) {
         address["targetRef"] = json!({
             "kind": "Pod", "namespace": NAMESPACE, "name": format!("pod-{n}"),
-            "uid": format!("pu-{}", dice.between(1, 3)), "resourceVersion": "3001",
+            "uid": format!("pu-{}", rng.between(1, 3)), "resourceVersion": "3001",
         });
     }
     address
 }
 
 /// Any one change a person could make to Endpoints of their own.
-pub fn change(dice: &mut Dice, endpoints: &mut Value) {
-    match dice.below(14) {
-        0 => return set_labels(dice, endpoints),
-        1 => return set_annotations(dice, endpoints),
-        2 => return delete(dice, endpoints),
+pub fn change(rng: &mut Rng, endpoints: &mut Value) {
+    match rng.below(14) {
+        0 => return set_labels(rng, endpoints),
+        1 => return set_annotations(rng, endpoints),
+        2 => return delete(rng, endpoints),
         3 => return endpoints["metadata"]["uid"] = "ep-uid-2".into(),
         _ => {}
     }
     let Some(subsets) = endpoints["subsets"].as_array_mut() else { return };
-    if subsets.is_empty() || dice.percent(10) {
-        return subsets.push(subset(dice));
+    if subsets.is_empty() || rng.percent(10) {
+        return subsets.push(subset(rng));
     }
-    if dice.percent(10) {
+    if rng.percent(10) {
         return drop(subsets.pop());
     }
-    let Some(one) = dice.one_of(subsets) else { return };
-    let list = dice.pick(&["addresses", "notReadyAddresses"]);
-    let new = address(dice);
-    match (dice.below(4), one[list].as_array_mut()) {
+    let Some(one) = rng.one_of(subsets) else { return };
+    let list = rng.pick(&["addresses", "notReadyAddresses"]);
+    let new = address(rng);
+    match (rng.below(4), one[list].as_array_mut()) {
         (0, Some(addresses)) => drop(addresses.pop()),
         (1..3, Some(addresses)) => addresses.push(new),
-        _ => one["ports"] = json!([port(dice, 0)]),
+        _ => one["ports"] = json!([port(rng, 0)]),
     }
 }
 
 /// What others do to Endpoints that are ours.
-pub fn edit(dice: &mut Dice, endpoints: &mut Value) {
+pub fn edit(rng: &mut Rng, endpoints: &mut Value) {
     let meta = &mut endpoints["metadata"];
-    match dice.below(30) {
+    match rng.below(30) {
         0 => meta["annotations"][names::OVER_CAPACITY] = "truncated".into(),
         1 => meta["annotations"]["foreign"] = "kept".into(),
         2 => meta["annotations"][names::LEADER] = "{}".into(),
-        3 => meta["annotations"][names::TRIGGER_TIME] = dice.time().into(),
+        3 => meta["annotations"][names::TRIGGER_TIME] = rng.time().into(),
         4 => meta["labels"]["foreign"] = "dropped".into(),
         5 => meta["labels"][names::HEADLESS] = "".into(),
         6 => drop(meta["labels"].as_object_mut().and_then(|map| map.remove(names::HEADLESS))),
         7 => meta["labels"] = Value::Null,
         8 => meta["labels"][names::SKIP_MIRROR] = "true".into(),
-        9 => delete(dice, endpoints),
+        9 => delete(rng, endpoints),
         10 => meta["finalizers"] = json!(["example.com/hold"]),
-        11..18 => edit_layout(dice, endpoints),
+        11..18 => edit_layout(rng, endpoints),
         _ => {
             let Some(subsets) = endpoints["subsets"].as_array_mut() else { return };
-            if let Some(subset) = dice.one_of(subsets) {
-                edit_subset(dice, subset);
+            if let Some(subset) = rng.one_of(subsets) {
+                edit_subset(rng, subset);
             }
         }
     }
 }
 
 /// The same content in another order, or not packed.
-fn edit_layout(dice: &mut Dice, endpoints: &mut Value) {
+fn edit_layout(rng: &mut Rng, endpoints: &mut Value) {
     let Some(subsets) = endpoints["subsets"].as_array_mut() else { return };
-    match dice.below(5) {
+    match rng.below(5) {
         0 => subsets.reverse(),
         1 => subsets.clear(),
         2 => {
@@ -220,9 +220,9 @@ fn edit_layout(dice: &mut Dice, endpoints: &mut Value) {
     }
 }
 
-fn edit_subset(dice: &mut Dice, subset: &mut Value) {
-    let list = dice.pick(&["addresses", "notReadyAddresses"]);
-    match dice.below(12) {
+fn edit_subset(rng: &mut Rng, subset: &mut Value) {
+    let list = rng.pick(&["addresses", "notReadyAddresses"]);
+    match rng.below(12) {
         0 => {
             let ready = subset["addresses"].take();
             subset["addresses"] = subset["notReadyAddresses"].take();
@@ -232,7 +232,7 @@ fn edit_subset(dice: &mut Dice, subset: &mut Value) {
         2 => set_first(subset, "ports", "port", 8081),
         3 => subset["ports"] = json!([]),
         4 => {
-            let new = address(dice);
+            let new = address(rng);
             if let Some(addresses) = subset[list].as_array_mut() {
                 addresses.push(new);
             }
@@ -244,7 +244,7 @@ fn edit_subset(dice: &mut Dice, subset: &mut Value) {
         }
         kind => {
             let Some(addresses) = subset[list].as_array_mut() else { return };
-            let Some(one) = dice.one_of(addresses) else { return };
+            let Some(one) = rng.one_of(addresses) else { return };
             match kind {
                 6 => one["nodeName"] = Value::Null,
                 7 => one["targetRef"]["resourceVersion"] = "77".into(),
