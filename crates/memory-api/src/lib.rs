@@ -18,7 +18,7 @@ use endpointd_model::{
 use history::WatchLog;
 pub use history::{Entry, History, StoredObject};
 pub use time::Time;
-pub use verbs::{Response, meta_mut};
+pub use verbs::{Response, meta_mut, write_result};
 
 #[derive(Debug, Default)]
 pub struct MemoryApi {

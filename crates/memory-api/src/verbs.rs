@@ -1,8 +1,8 @@
 //! Create, update, and delete with the rules of kube-apiserver.
 
 use endpointd_model::{
-    DeleteTarget, EndpointSlice, Endpoints, Key, Meta, Object, PublishedResource, ResourceVersion,
-    Uid, Write,
+    DeleteTarget, EndpointSlice, Endpoints, Failure, FailureKind, Key, Meta, Object,
+    PublishedResource, ResourceVersion, Uid, Write, WriteResult,
 };
 
 use crate::validation::invalid;
@@ -158,6 +158,31 @@ impl MemoryApi {
             meta.annotations = meta.annotations.with(WEBHOOK_ANNOTATION, Some("true"));
         }
     }
+}
+
+/// The result of a write as `endpointd-client` classifies the response.
+pub fn write_result(write: &Write, response: Response) -> WriteResult {
+    let is_delete = matches!(write, Write::Delete(_));
+    match response {
+        Response::Stored(object) if is_delete && object.meta().finalizers.is_empty() => {
+            WriteResult::Deleted
+        }
+        Response::Stored(object) => WriteResult::Stored(object),
+        Response::Removed => WriteResult::Deleted,
+        Response::NotFound if is_delete => WriteResult::Deleted,
+        Response::Conflict | Response::AlreadyExists | Response::NotFound => {
+            WriteResult::Conflict("409".into())
+        }
+        Response::InternalError => WriteResult::NoResponse(failure(FailureKind::ServerError)),
+        Response::NamespaceNotFound | Response::NamespaceTerminating => {
+            WriteResult::NamespaceTerminating("terminating".into())
+        }
+        Response::Invalid(_) => WriteResult::Failed(failure(FailureKind::Invalid)),
+    }
+}
+
+fn failure(kind: FailureKind) -> Failure {
+    Failure { kind, message: kind.as_str().into() }
 }
 
 /// Copies the fields that a client cannot change.

@@ -1,40 +1,37 @@
-//! A cluster in one thread for an engine in a script: a store with resourceVersions, watches that
-//! can be held back, and answers that can go wrong. Time passes only when the script says so.
+//! An engine and the in-memory API server on one thread. A script can hold back watches and let
+//! requests fail; time advances only when the script says so.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use endpointd_engine::{
     Effect, Engine, EngineStatus, Input, MonotonicTime, RequestId, Settings, SyncResult,
 };
+use endpointd_memory_api::{MemoryApi, NamespaceState, write_result};
 use endpointd_model::{
     EndpointSlice, Endpoints, EventRecord, Failure, FailureKind, Key, LiveRead, LiveReadResult,
-    Meta, Node, Object, ObjectEvent, Pod, PublishedResource, ResourceEvent, ResourceVersion,
-    Service, SharedStr, Uid, WatchSignal, WatchedResource, Write, WriteResult,
+    Meta, Node, Object, Pod, PublishedResource, ResourceVersion, Service, Uid, WatchSignal,
+    WatchedResource, Write, WriteResult,
 };
 
-/// Whatever takes longer never ends.
+/// A script that takes more steps does not converge.
 const STEPS_MAX: usize = 100_000;
 const WAKES_MAX: usize = 2_000;
 
 pub struct Cluster {
     pub engine: Engine,
     pub now: MonotonicTime,
-    pub services: BTreeMap<Key, Service>,
-    pub pods: BTreeMap<Key, Pod>,
-    pub nodes: BTreeMap<SharedStr, Node>,
-    pub objects: BTreeMap<(PublishedResource, Key), Object>,
-    version: u64,
-    /// What the watches have yet to tell, in order, per kind.
-    pending: VecDeque<(WatchedResource, WatchSignal)>,
-    held: Vec<WatchedResource>,
-    /// What happens to the next writes; after that all goes well.
+    pub api: MemoryApi,
+    /// The revision up to which each watch has delivered, in the order of `WatchedResource::ALL`.
+    delivered: [u64; 5],
+    held: BTreeSet<WatchedResource>,
+    /// The faults of the next writes; later writes succeed.
     pub write_faults: VecDeque<WriteFault>,
-    /// Decides over every write.
+    /// Writes that the API server rejects.
     pub rejects: Option<fn(&Write) -> bool>,
-    /// Answers come only after everything the watches have to tell.
+    /// Responses arrive only after all watch events.
     pub responses_last: bool,
-    /// Time that passes before a write is answered.
+    /// Time from a write to its response.
     pub write_takes: Duration,
     delayed: VecDeque<Input>,
     /// Live reads fail.
@@ -46,10 +43,9 @@ pub struct Cluster {
     pub results: Vec<&'static str>,
 }
 
-/// What can become of a write besides success.
 #[derive(Clone, Debug)]
 pub enum WriteFault {
-    /// Fine after all.
+    /// The write succeeds.
     None,
     AppliedNoResponse,
     DroppedNoResponse,
@@ -60,16 +56,14 @@ pub enum WriteFault {
 
 impl Cluster {
     pub fn new(settings: Settings) -> Self {
+        let mut api = MemoryApi::default();
+        api.namespaces.insert("ns".into(), NamespaceState::Active);
         Self {
             engine: Engine::new(settings),
             now: MonotonicTime::START,
-            services: BTreeMap::new(),
-            pods: BTreeMap::new(),
-            nodes: BTreeMap::new(),
-            objects: BTreeMap::new(),
-            version: 100,
-            pending: VecDeque::new(),
-            held: Vec::new(),
+            api,
+            delivered: [0; 5],
+            held: BTreeSet::new(),
             write_faults: VecDeque::new(),
             rejects: None,
             responses_last: false,
@@ -83,7 +77,7 @@ impl Cluster {
         }
     }
 
-    /// Lists everything and leads.
+    /// Lists all resources and acquires leadership.
     pub fn start(&mut self) {
         for kind in self.engine.watched_resources() {
             self.list(kind);
@@ -92,10 +86,9 @@ impl Cluster {
         self.run();
     }
 
-    /// A new engine, as after a crash, on the same cluster.
+    /// A new engine, as after a crash, on the same objects.
     pub fn restart(&mut self) {
         self.engine = Engine::new(Settings::default());
-        self.pending.clear();
         self.held.clear();
         self.delayed.clear();
         self.clear_log();
@@ -109,49 +102,35 @@ impl Cluster {
         self.event_records.clear();
     }
 
-    pub fn list(&mut self, kind: WatchedResource) {
-        self.pending.retain(|(of, _)| *of != kind);
-        self.handle(Input::Watch(kind, WatchSignal::InitStarted));
-        for change in self.changes(kind) {
-            self.handle(Input::Watch(kind, WatchSignal::Event(Box::new(change))));
+    /// A relist: all current objects, and no event from before it.
+    pub fn list(&mut self, resource: WatchedResource) {
+        let revision = self.api.revision();
+        self.delivered[resource as usize] = revision;
+        self.handle(Input::Watch(resource, WatchSignal::InitStarted));
+        for signal in self.api.list_at(resource, revision) {
+            self.handle(Input::Watch(resource, signal));
         }
-        self.handle(Input::Watch(kind, WatchSignal::InitDone(self.version.into())));
+        self.handle(Input::Watch(resource, WatchSignal::InitDone(self.version())));
     }
 
-    fn changes(&self, kind: WatchedResource) -> Vec<ResourceEvent> {
-        let published = |resource| {
-            let objects = self.objects.iter().filter(move |((of, _), _)| *of == resource);
-            objects.map(|(_, object)| applied(object.clone()))
-        };
-        match kind {
-            WatchedResource::Services => {
-                let all = self.services.values().cloned();
-                all.map(|one| ResourceEvent::Service(ObjectEvent::Applied(one))).collect()
-            }
-            WatchedResource::Pods => {
-                let all = self.pods.values().cloned();
-                all.map(|one| ResourceEvent::Pod(ObjectEvent::Applied(one))).collect()
-            }
-            WatchedResource::Nodes => {
-                let all = self.nodes.values().cloned();
-                all.map(|one| ResourceEvent::Node(ObjectEvent::Applied(one))).collect()
-            }
-            WatchedResource::Endpoints => published(PublishedResource::Endpoints).collect(),
-            WatchedResource::Slices => published(PublishedResource::Slices).collect(),
-        }
+    /// A list that wrongly contains no object.
+    pub fn list_nothing(&mut self, resource: WatchedResource) {
+        self.drop_pending_events(resource);
+        self.handle(Input::Watch(resource, WatchSignal::InitStarted));
+        self.handle(Input::Watch(resource, WatchSignal::InitDone(self.version())));
     }
 
-    /// Until nothing is left to do at this moment.
+    /// Steps until nothing is left to do at the current time.
     pub fn run(&mut self) {
         for _ in 0..STEPS_MAX {
             if !self.step() {
                 return;
             }
         }
-        panic!("no rest after {STEPS_MAX} steps: {:?}", &self.sent[self.sent.len() - 10..]);
+        panic!("no quiescence after {STEPS_MAX} steps: {:?}", &self.sent[self.sent.len() - 10..]);
     }
 
-    /// One thing that is to be done, told, or answered; whether there was one.
+    /// One effect, watch event, or response; whether there was one.
     pub fn step(&mut self) -> bool {
         if let Some(effect) = self.engine.next(self.now) {
             self.perform(effect);
@@ -160,15 +139,14 @@ impl Cluster {
         if self.deliver() {
             return true;
         }
-        let answer = self.delayed.pop_front();
-        let has_answer = answer.is_some();
-        answer.into_iter().for_each(|answer| self.handle(answer));
-        has_answer
+        let response = self.delayed.pop_front();
+        let has_response = response.is_some();
+        response.into_iter().for_each(|response| self.handle(response));
+        has_response
     }
 
-    /// One thing after the other, until it is so.
-    pub fn step_until(&mut self, is_so: impl Fn(&Self) -> bool) {
-        while !is_so(self) {
+    pub fn step_until(&mut self, is_reached: impl Fn(&Self) -> bool) {
+        while !is_reached(self) {
             assert!(self.step(), "nothing is left to do after {:?}", self.sent);
         }
     }
@@ -177,24 +155,24 @@ impl Cluster {
         self.step_until(|cluster| cluster.sent.len() >= n_writes);
     }
 
-    /// Lets time pass, acting whenever something is due.
+    /// Advances time and handles everything that becomes due.
     pub fn advance(&mut self, time: Duration) {
         let end = self.now + time;
         self.run();
         for _ in 0..WAKES_MAX {
             let Some(due) = self.engine.wake_at().filter(|due| *due <= end) else {
-                // Writes take time as well, and it never goes back.
+                // Writes take time as well: the end may have passed.
                 self.now = self.now.max(end);
                 return self.run();
             };
             self.now = self.now.max(due);
             self.run();
         }
-        panic!("woken {WAKES_MAX} times, and there is still something due at {:?}", self.now);
+        panic!("woken {WAKES_MAX} times, and still due at {:?}", self.now);
     }
 
-    pub fn hold_watch(&mut self, kind: WatchedResource) {
-        self.held.push(kind);
+    pub fn hold_watch(&mut self, resource: WatchedResource) {
+        self.held.insert(resource);
     }
 
     pub fn release_watches(&mut self) {
@@ -202,13 +180,13 @@ impl Cluster {
         self.run();
     }
 
-    /// What the watch of a kind has yet to tell is never told.
-    pub fn drop_pending_events(&mut self, kind: WatchedResource) {
-        self.pending.retain(|(of, _)| *of != kind);
+    /// Events that a watch has not delivered yet are never delivered.
+    pub fn drop_pending_events(&mut self, resource: WatchedResource) {
+        self.delivered[resource as usize] = self.api.revision();
     }
 
     pub fn version(&self) -> ResourceVersion {
-        self.version.into()
+        self.api.revision().into()
     }
 
     pub fn handle(&mut self, input: Input) {
@@ -219,57 +197,60 @@ impl Cluster {
         self.engine.report(self.now)
     }
 
-    /// Stores and announces; the uid is the name unless there is one.
+    /// The uid is derived from the name unless the Service has one.
     pub fn put_service(&mut self, mut service: Service) {
-        service.resource_version = self.bump();
         if service.uid.is_empty() {
             service.uid = Uid::from(format!("svc-{}", service.name).as_str());
         }
-        self.services.insert(service.key(), service.clone());
-        self.announce(ResourceEvent::Service(ObjectEvent::Applied(service)));
+        self.api.put_service(service);
     }
 
     pub fn remove_service(&mut self, key: &Key) {
-        let mut service = self.services.remove(key).expect("there is such a Service");
-        service.resource_version = self.bump();
-        self.announce(ResourceEvent::Service(ObjectEvent::Deleted(service)));
+        assert!(self.api.services.contains(key), "no Service {key}");
+        self.api.remove_service(key);
     }
 
-    pub fn put_pod(&mut self, mut pod: Pod) {
-        pod.resource_version = self.bump();
-        self.pods.insert(pod.key(), pod.clone());
-        self.announce(ResourceEvent::Pod(ObjectEvent::Applied(pod)));
+    pub fn service(&self, key: &Key) -> Option<&Service> {
+        self.api.services.get(key).map(AsRef::as_ref)
+    }
+
+    pub fn put_pod(&mut self, pod: Pod) {
+        self.api.put_pod(pod);
     }
 
     pub fn change_pod(&mut self, key: &Key, change: impl FnOnce(&mut Pod)) {
-        let mut pod = self.pods[key].clone();
+        let mut pod = self.pod(key);
         change(&mut pod);
         self.put_pod(pod);
     }
 
     pub fn remove_pod(&mut self, key: &Key) {
-        let mut pod = self.pods.remove(key).expect("there is such a pod");
-        pod.resource_version = self.bump();
-        self.announce(ResourceEvent::Pod(ObjectEvent::Deleted(pod)));
+        assert!(self.api.pods.contains(key), "no pod {key}");
+        self.api.remove_pod(key);
     }
 
-    pub fn put_node(&mut self, mut node: Node) {
-        node.resource_version = self.bump();
-        self.nodes.insert(node.name.clone(), node.clone());
-        self.announce(ResourceEvent::Node(ObjectEvent::Applied(node)));
+    pub fn pod(&self, key: &Key) -> Pod {
+        Pod::clone(self.api.pods.get(key).expect("the pod exists"))
+    }
+
+    pub fn put_node(&mut self, node: Node) {
+        self.api.put_node(node);
     }
 
     pub fn remove_node(&mut self, name: &str) {
-        let mut node = self.nodes.remove(name).expect("there is such a node");
-        node.resource_version = self.bump();
-        self.announce(ResourceEvent::Node(ObjectEvent::Deleted(node)));
+        assert!(self.has_node(name), "no node {name}");
+        self.api.remove_node(name);
     }
 
-    /// Someone else writes an object we publish.
+    pub fn has_node(&self, name: &str) -> bool {
+        self.api.nodes.contains(&Key::new("", name))
+    }
+
+    /// A write by another client.
     pub fn put_object(&mut self, object: Object) -> Object {
-        let stored = self.store(object);
-        self.announce(applied(stored.clone()));
-        stored
+        let (resource, key) = (object.resource(), object.meta().key());
+        self.api.force(object);
+        self.object(resource, &key).expect("just stored")
     }
 
     pub fn put_endpoints(&mut self, name: &str) {
@@ -277,20 +258,26 @@ impl Cluster {
         self.put_object(Object::Endpoints(Endpoints { meta, subsets: Vec::new() }));
     }
 
+    /// A delete by another client.
     pub fn remove_object(&mut self, resource: PublishedResource, key: &Key) {
-        let mut object = self.objects.remove(&(resource, key.clone())).expect("it is there");
-        meta_mut(&mut object).resource_version = self.bump();
-        self.announce(deleted(object));
+        assert!(self.object(resource, key).is_some(), "no {} {key}", resource.as_str());
+        self.api.remove(resource, key);
+    }
+
+    pub fn object(&self, resource: PublishedResource, key: &Key) -> Option<Object> {
+        self.api.object(resource, key)
+    }
+
+    /// All published objects.
+    pub fn published(&self) -> Vec<(PublishedResource, Key)> {
+        let slices = self.api.slices.keys().into_iter();
+        let endpoints = self.api.endpoints.keys().into_iter();
+        let slices = slices.map(|key| (PublishedResource::Slices, key));
+        slices.chain(endpoints.map(|key| (PublishedResource::Endpoints, key))).collect()
     }
 
     pub fn slices(&self) -> Vec<&EndpointSlice> {
-        let mut slices = Vec::new();
-        for object in self.objects.values() {
-            if let Object::Slice(slice) = object {
-                slices.push(slice);
-            }
-        }
-        slices
+        self.api.slices.values().collect()
     }
 
     pub fn answer_read(&mut self, id: RequestId, read: &LiveRead) {
@@ -342,32 +329,8 @@ impl Cluster {
         if self.responses_last { self.delayed.push_back(answer) } else { self.handle(answer) }
     }
 
-    /// As an API server does it: versions and uids are checked.
     fn apply(&mut self, write: &Write) -> WriteResult {
-        let at = (write.resource(), write.key());
-        let known = self.objects.get(&at).map(|object| object.meta().clone());
-        match (write, known) {
-            (Write::Create(_), Some(_)) => WriteResult::Conflict("already exists".into()),
-            (Write::Update(_), None) => WriteResult::Conflict("not found".into()),
-            (Write::Delete(_), None) => WriteResult::Deleted,
-            (Write::Create(object), None) => {
-                WriteResult::Stored(Box::new(self.put_object(object.clone())))
-            }
-            (Write::Update(object), Some(known)) => {
-                if known.resource_version != object.meta().resource_version {
-                    return WriteResult::Conflict("conflict".into());
-                }
-                WriteResult::Stored(Box::new(self.put_object(object.clone())))
-            }
-            (Write::Delete(target), Some(known)) => {
-                if (&known.uid, &known.resource_version) != (&target.uid, &target.resource_version)
-                {
-                    return WriteResult::Conflict("precondition failed".into());
-                }
-                self.remove_object(at.0, &at.1);
-                WriteResult::Deleted
-            }
-        }
+        write_result(write, self.api.write(write))
     }
 
     pub fn read_now(&self, read: &LiveRead) -> LiveReadResult {
@@ -375,69 +338,22 @@ impl Cluster {
             let message = "no answer".into();
             return LiveReadResult::Failed(Failure { kind: FailureKind::ServerError, message });
         }
-        let found = match read {
-            LiveRead::Service(key) => {
-                self.services.get(key).map(|one| LiveReadResult::Service(Box::new(one.clone())))
-            }
-            LiveRead::Node(name) => {
-                self.nodes.get(name).map(|one| LiveReadResult::Node(Box::new(one.clone())))
-            }
-            LiveRead::Object(resource, key) => self
-                .objects
-                .get(&(*resource, key.clone()))
-                .map(|one| LiveReadResult::Object(Box::new(one.clone()))),
-        };
-        found.unwrap_or(LiveReadResult::Absent)
+        self.api.read(read).expect("no script corrupts an object")
     }
 
-    fn store(&mut self, mut object: Object) -> Object {
-        let version = self.bump();
-        let meta = meta_mut(&mut object);
-        if meta.uid.is_empty() {
-            meta.uid = Uid::from(format!("uid-{version}").as_str());
-        }
-        meta.resource_version = version;
-        self.objects.insert((object.resource(), object.meta().key()), object.clone());
-        object
-    }
-
-    fn announce(&mut self, change: ResourceEvent) {
-        self.pending.push_back((change.kind(), WatchSignal::Event(Box::new(change))));
-    }
-
+    /// Delivers the oldest pending event of a watch that is not held.
     pub fn deliver(&mut self) -> bool {
-        let held = &self.held;
-        let Some(at) = self.pending.iter().position(|(kind, _)| !held.contains(kind)) else {
+        let watches = WatchedResource::ALL.into_iter().filter(|one| !self.held.contains(one));
+        let next = watches.filter_map(|resource| {
+            let (revision, _, signal) =
+                self.api.next_signal(resource, self.delivered[resource as usize])?;
+            Some((revision, resource, signal))
+        });
+        let Some((revision, resource, signal)) = next.min_by_key(|(revision, ..)| *revision) else {
             return false;
         };
-        let (kind, news) = self.pending.remove(at).expect("just found");
-        self.handle(Input::Watch(kind, news));
+        self.delivered[resource as usize] = revision;
+        self.handle(Input::Watch(resource, signal));
         true
-    }
-
-    fn bump(&mut self) -> ResourceVersion {
-        self.version += 1;
-        self.version.into()
-    }
-}
-
-fn applied(object: Object) -> ResourceEvent {
-    match object {
-        Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Applied(slice)),
-        Object::Endpoints(endpoints) => ResourceEvent::Endpoints(ObjectEvent::Applied(endpoints)),
-    }
-}
-
-fn deleted(object: Object) -> ResourceEvent {
-    match object {
-        Object::Slice(slice) => ResourceEvent::Slice(ObjectEvent::Deleted(slice)),
-        Object::Endpoints(endpoints) => ResourceEvent::Endpoints(ObjectEvent::Deleted(endpoints)),
-    }
-}
-
-fn meta_mut(object: &mut Object) -> &mut Meta {
-    match object {
-        Object::Slice(slice) => &mut slice.meta,
-        Object::Endpoints(endpoints) => &mut endpoints.meta,
     }
 }

@@ -11,7 +11,7 @@ use endpointd_model::{
 };
 
 use crate::cluster::{Cluster, WriteFault};
-use crate::objects::{addresses, converged, endpoints, key, pod, service, unready};
+use crate::objects::{addresses, converged, endpoints, key, node, pod, service, unready};
 
 /// Steps until the engine asks for a read; says which.
 fn next_read(cluster: &mut Cluster) -> (RequestId, LiveRead) {
@@ -116,12 +116,12 @@ fn selector_added_during_a_mirror_sync_ends_mirroring() {
 #[test]
 fn older_list_restores_nothing() {
     let mut cluster = converged(&[("web", 2)]);
-    let ghost = cluster.pods[&key("web-1")].clone();
+    let ghost = cluster.pod(&key("web-1"));
     cluster.remove_pod(&key("web-1"));
     cluster.run();
     cluster.clear_log();
     cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::InitStarted));
-    for pod in [cluster.pods[&key("web-0")].clone(), ghost] {
+    for pod in [cluster.pod(&key("web-0")), ghost] {
         let seen = WatchSignal::Event(Box::new(ResourceEvent::Pod(ObjectEvent::Applied(pod))));
         cluster.handle(Input::Watch(WatchedResource::Pods, seen));
     }
@@ -154,7 +154,7 @@ fn two_missing_objects_are_confirmed_by_two_reads() {
 fn leader_election_lock_survives_a_service_deleted_during_a_sync() {
     let mut cluster = converged(&[("web", 1)]);
     let Object::Endpoints(mut lock) =
-        cluster.objects[&(PublishedResource::Endpoints, key("web"))].clone()
+        cluster.object(PublishedResource::Endpoints, &key("web")).expect("stored")
     else {
         panic!("Endpoints")
     };
@@ -200,7 +200,7 @@ fn reads_from_before_lost_leadership_are_discarded() {
     cluster.handle(Input::LiveReadResult(id, LiveReadResult::Absent));
     cluster.run();
     assert_eq!(cluster.report().sizes.n_tracked_keys, 0);
-    assert_ne!(cluster.services.get(&key("web")).map(|one| &one.uid), Some(&Uid::default()));
+    assert_ne!(cluster.service(&key("web")).map(|one| &one.uid), Some(&Uid::default()));
 }
 
 /// LiveReadResult by the small-scope search: the answer about a node came after the node, and then the view
@@ -208,16 +208,14 @@ fn reads_from_before_lost_leadership_are_discarded() {
 #[test]
 fn stale_node_read_removes_no_endpoints() {
     let mut cluster = converged(&[("web", 1)]);
-    let node = cluster.nodes["n"].clone();
+    let node = node("n");
     cluster.remove_node("n");
     let (id, read) = next_read(&mut cluster);
     assert_eq!(read, LiveRead::Node("n".into()));
     cluster.put_node(node);
     while cluster.deliver() {}
-    let hidden = std::mem::take(&mut cluster.nodes);
-    cluster.list(WatchedResource::Nodes);
+    cluster.list_nothing(WatchedResource::Nodes);
     cluster.handle(Input::LiveReadResult(id, LiveReadResult::Absent));
-    cluster.nodes = hidden;
     cluster.advance(Duration::from_secs(60));
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
     assert_eq!(cluster.sent, [""; 0]);
@@ -227,9 +225,7 @@ fn stale_node_read_removes_no_endpoints() {
 #[test]
 fn service_deleted_during_a_live_read_stays_deleted() {
     let mut cluster = converged(&[("web", 1)]);
-    let hidden = std::mem::take(&mut cluster.services);
-    cluster.list(WatchedResource::Services);
-    cluster.services = hidden;
+    cluster.list_nothing(WatchedResource::Services);
     let (id, read) = next_read(&mut cluster);
     let found = cluster.read_now(&read);
     cluster.remove_service(&key("web"));

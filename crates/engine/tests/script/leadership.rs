@@ -29,7 +29,7 @@ fn standby_is_ready_and_writes_nothing() {
 fn lost_leadership_stops_writes_until_it_is_acquired_again() {
     let mut cluster = converged(&[("web", 1)]);
     cluster.change_pod(&key("web-0"), unready);
-    let pod = cluster.pods[&key("web-0")].clone();
+    let pod = cluster.pod(&key("web-0"));
     let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
     let news = endpointd_model::WatchSignal::Event(Box::new(change));
     cluster.handle(Input::Watch(endpointd_model::WatchedResource::Pods, news));

@@ -19,10 +19,7 @@ fn deleted_service_has_its_endpoints_deleted_after_a_live_read() {
 #[test]
 fn service_missing_only_from_the_cache_keeps_its_endpoints() {
     let mut cluster = converged(&[("web", 2)]);
-    let hidden = cluster.services.clone();
-    cluster.services.clear();
-    cluster.list(WatchedResource::Services);
-    cluster.services = hidden;
+    cluster.list_nothing(WatchedResource::Services);
     cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.sent, [""; 0]);
     assert_eq!(addresses(&cluster, "web").len(), 2);
@@ -65,8 +62,8 @@ fn mass_deletions_are_rate_limited() {
 fn leader_election_lock_is_never_deleted() {
     let mut cluster = converged(&[]);
     cluster.put_endpoints("lock");
-    let at = (PublishedResource::Endpoints, key("lock"));
-    let Object::Endpoints(mut lock) = cluster.objects[&at].clone() else { panic!("Endpoints") };
+    let stored = cluster.object(PublishedResource::Endpoints, &key("lock"));
+    let Some(Object::Endpoints(mut lock)) = stored else { panic!("Endpoints") };
     lock.meta.annotations = [(endpointd_model::names::LEADER, "{}")].into_iter().collect();
     cluster.put_object(Object::Endpoints(lock));
     cluster.restart();
@@ -90,10 +87,7 @@ fn pod_on_an_unknown_node_is_published_when_the_node_appears() {
 #[test]
 fn empty_node_list_removes_no_endpoints() {
     let mut cluster = converged(&[("web", 3)]);
-    let hidden = cluster.nodes.clone();
-    cluster.nodes.clear();
-    cluster.list(WatchedResource::Nodes);
-    cluster.nodes = hidden;
+    cluster.list_nothing(WatchedResource::Nodes);
     cluster.advance(Duration::from_secs(60));
     assert_eq!(endpoints(&cluster, "web").len(), 3);
     assert_eq!(cluster.sent, [""; 0]);
@@ -118,7 +112,7 @@ fn zone_added_to_a_node_is_added_to_its_endpoints() {
 #[test]
 fn pod_missing_from_a_relist_is_removed() {
     let mut cluster = converged(&[("web", 3)]);
-    cluster.pods.remove(&key("web-1"));
+    cluster.remove_pod(&key("web-1"));
     cluster.list(WatchedResource::Pods);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready", "10.0.0.3 ready"]);

@@ -106,7 +106,7 @@ fn removal_is_written_before_the_rest_of_the_initial_sync() {
     }
     cluster.handle(Input::LeadershipAcquired);
     cluster.change_pod(&key("s49-0"), unready);
-    let pod = cluster.pods[&key("s49-0")].clone();
+    let pod = cluster.pod(&key("s49-0"));
     let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
     cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::Event(Box::new(change))));
     cluster.run();

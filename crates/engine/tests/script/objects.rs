@@ -98,7 +98,7 @@ pub fn endpoints(cluster: &Cluster, service: &str) -> Vec<String> {
 
 /// Addresses of the Endpoints object, those not ready in brackets.
 pub fn addresses(cluster: &Cluster, service: &str) -> Vec<String> {
-    let object = cluster.objects.get(&(PublishedResource::Endpoints, key(service)));
+    let object = cluster.object(PublishedResource::Endpoints, &key(service));
     let Some(endpointd_model::Object::Endpoints(endpoints)) = object else { return Vec::new() };
     let of = |subset: &endpointd_model::Subset| {
         let ready = subset.addresses.iter().map(|one| one.ip.to_string());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use endpointd_engine::{Input, Settings};
 use endpointd_model::{Object, Phase, PublishedResource, Uid, WatchedResource};
+use endpointd_rng::SplitMix64;
 
 use crate::cluster::{Cluster, WriteFault};
 use crate::objects::{addresses, endpoints, key, node, pod, ready, service, unready};
@@ -14,33 +15,21 @@ const STEPS: usize = 120;
 const SERVICES: [&str; 3] = ["web", "api", "db"];
 const PODS: u64 = 6;
 
-/// SplitMix64: the same seed, the same storm.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % sides
-    }
-
-    fn service(&mut self) -> &'static str {
-        SERVICES[self.roll(SERVICES.len() as u64) as usize]
-    }
-
-    fn kind(&mut self) -> WatchedResource {
-        WatchedResource::ALL[self.roll(WatchedResource::ALL.len() as u64) as usize]
-    }
+fn any_service(rng: &mut SplitMix64) -> &'static str {
+    rng.pick(&SERVICES)
 }
 
-fn change_pods(cluster: &mut Cluster, dice: &mut Dice) {
-    let name = format!("{}-{}", dice.service(), dice.roll(PODS));
+fn any_resource(rng: &mut SplitMix64) -> WatchedResource {
+    rng.pick(&WatchedResource::ALL)
+}
+
+fn change_pods(cluster: &mut Cluster, rng: &mut SplitMix64) {
+    let name = format!("{}-{}", any_service(rng), rng.below(PODS));
     let at = key(&name);
-    if !cluster.pods.contains_key(&at) {
+    if !cluster.api.pods.contains(&at) {
         return cluster.put_pod(pod(&name));
     }
-    match dice.roll(5) {
+    match rng.below(5) {
         0 => cluster.remove_pod(&at),
         1 => cluster.change_pod(&at, unready),
         2 => cluster.change_pod(&at, ready),
@@ -49,39 +38,38 @@ fn change_pods(cluster: &mut Cluster, dice: &mut Dice) {
     }
 }
 
-fn change_services(cluster: &mut Cluster, dice: &mut Dice) {
-    let name = dice.service();
+fn change_services(cluster: &mut Cluster, rng: &mut SplitMix64) {
+    let name = any_service(rng);
     let at = key(name);
-    if !cluster.services.contains_key(&at) {
-        let uid = Uid::from(format!("{name}-{}", dice.roll(1 << 40)).as_str());
+    let Some(old) = cluster.service(&at).cloned() else {
+        let uid = Uid::from(format!("{name}-{}", rng.below(1 << 40)).as_str());
         return cluster.put_service(endpointd_model::Service { uid, ..service(name) });
-    }
-    match dice.roll(3) {
+    };
+    match rng.below(3) {
         0 => cluster.remove_service(&at),
         1 => {
-            let labels = crate::objects::labels(dice.service());
-            let service = endpointd_model::Service { labels, ..cluster.services[&at].clone() };
+            let labels = crate::objects::labels(any_service(rng));
+            let service = endpointd_model::Service { labels, ..old };
             cluster.put_service(service);
         }
         _ => {
-            let publish_not_ready = dice.roll(2) == 0;
-            let old = cluster.services[&at].clone();
+            let publish_not_ready = rng.below(2) == 0;
             cluster.put_service(endpointd_model::Service { publish_not_ready, ..old });
         }
     }
 }
 
 /// Someone else deletes or empties what is published.
-fn edit_published(cluster: &mut Cluster, dice: &mut Dice) {
-    let all: Vec<_> = cluster.objects.keys().cloned().collect();
+fn edit_published(cluster: &mut Cluster, rng: &mut SplitMix64) {
+    let all: Vec<_> = cluster.published();
     if all.is_empty() {
         return;
     }
-    let (resource, at) = all[dice.roll(all.len() as u64) as usize].clone();
-    if dice.roll(2) == 0 {
+    let (resource, at) = all[rng.below(all.len() as u64) as usize].clone();
+    if rng.below(2) == 0 {
         return cluster.remove_object(resource, &at);
     }
-    let mut object = cluster.objects[&(resource, at)].clone();
+    let mut object = cluster.object(resource, &at).expect("just listed");
     match &mut object {
         Object::Slice(slice) => drop(slice.endpoints.pop()),
         Object::Endpoints(endpoints) => endpoints.subsets.clear(),
@@ -89,46 +77,46 @@ fn edit_published(cluster: &mut Cluster, dice: &mut Dice) {
     cluster.put_object(object);
 }
 
-fn inject_fault(cluster: &mut Cluster, dice: &mut Dice) {
-    let fault = match dice.roll(6) {
+fn inject_fault(cluster: &mut Cluster, rng: &mut SplitMix64) {
+    let fault = match rng.below(6) {
         0 => WriteFault::AppliedNoResponse,
         1 => WriteFault::DroppedNoResponse,
         2 => WriteFault::Unreachable,
-        3 => WriteFault::Throttled(dice.roll(3) as u32),
+        3 => WriteFault::Throttled(rng.below(3) as u32),
         _ => WriteFault::None,
     };
-    match dice.roll(8) {
-        0 => cluster.hold_watch(dice.kind()),
+    match rng.below(8) {
+        0 => cluster.hold_watch(any_resource(rng)),
         1 => cluster.release_watches(),
-        2 => cluster.list(dice.kind()),
-        3 if dice.roll(2) == 0 => cluster.responses_last = dice.roll(2) == 0,
-        3 => cluster.reads_fail = dice.roll(2) == 0,
+        2 => cluster.list(any_resource(rng)),
+        3 if rng.below(2) == 0 => cluster.responses_last = rng.below(2) == 0,
+        3 => cluster.reads_fail = rng.below(2) == 0,
         4 => {
             cluster.handle(Input::LeadershipLost);
             cluster.run();
             cluster.handle(Input::LeadershipAcquired);
         }
-        5 if dice.roll(4) == 0 => cluster.restart(),
+        5 if rng.below(4) == 0 => cluster.restart(),
         _ => cluster.write_faults.push_back(fault),
     }
 }
 
 fn run_random_faults(seed: u64) -> Cluster {
-    let mut dice = Dice(seed);
+    let mut rng = SplitMix64::new(seed);
     let mut cluster = Cluster::new(Settings { seed, ..Settings::default() });
     cluster.put_node(node("n"));
     cluster.start();
     for _ in 0..STEPS {
-        match dice.roll(10) {
-            0..=4 => change_pods(&mut cluster, &mut dice),
-            5 => change_services(&mut cluster, &mut dice),
-            6 => edit_published(&mut cluster, &mut dice),
-            7 if dice.roll(4) == 0 && cluster.nodes.contains_key("n") => cluster.remove_node("n"),
+        match rng.below(10) {
+            0..=4 => change_pods(&mut cluster, &mut rng),
+            5 => change_services(&mut cluster, &mut rng),
+            6 => edit_published(&mut cluster, &mut rng),
+            7 if rng.below(4) == 0 && cluster.has_node("n") => cluster.remove_node("n"),
             7 => cluster.put_node(node("n")),
-            _ => inject_fault(&mut cluster, &mut dice),
+            _ => inject_fault(&mut cluster, &mut rng),
         }
-        if dice.roll(3) > 0 {
-            cluster.advance(Duration::from_millis(dice.roll(700)));
+        if rng.below(3) > 0 {
+            cluster.advance(Duration::from_millis(rng.below(700)));
         }
     }
     cluster
@@ -137,20 +125,20 @@ fn run_random_faults(seed: u64) -> Cluster {
 /// What must be published, worked out the slow and obvious way.
 fn check(cluster: &Cluster, seed: u64) {
     for name in SERVICES {
-        let Some(service) = cluster.services.get(&key(name)) else {
-            let leftover = cluster.objects.get(&(PublishedResource::Endpoints, key(name)));
+        let Some(service) = cluster.service(&key(name)) else {
+            let leftover = cluster.object(PublishedResource::Endpoints, &key(name));
             assert!(leftover.is_none(), "seed {seed}: Endpoints of `{name}` are left");
             continue;
         };
         let mut want = BTreeSet::new();
         let mut want_addresses = BTreeSet::new();
-        for pod in cluster.pods.values().filter(|pod| pod.phase == Phase::Active) {
+        for pod in cluster.api.pods.values().filter(|pod| pod.phase == Phase::Active) {
             if !service.selector.selects(&pod.labels) {
                 continue;
             }
             let endpointd_model::PodIp::Ip(ip) = &pod.ips.all[0] else { panic!("an address") };
             let serves = pod.is_ready() && !pod.is_terminating || service.publish_not_ready;
-            let has_node = cluster.nodes.contains_key("n") || service.publish_not_ready;
+            let has_node = cluster.has_node("n") || service.publish_not_ready;
             if has_node {
                 want.insert(format!("{ip} {}", if serves { "ready" } else { "unready" }));
             }
@@ -176,7 +164,7 @@ fn check_seed(seed: u64) {
     cluster.reads_fail = false;
     cluster.release_watches();
     // Slices of Services that are gone are the garbage collector's.
-    let uids: BTreeSet<Uid> = cluster.services.values().map(|one| one.uid.clone()).collect();
+    let uids: BTreeSet<Uid> = cluster.api.services.values().map(|one| one.uid.clone()).collect();
     let is_orphan = |slice: &&endpointd_model::EndpointSlice| {
         slice.meta.owners.iter().all(|owner| !uids.contains(&owner.uid))
     };

@@ -64,7 +64,7 @@ fn service_deleted_during_its_first_sync_leaves_nothing() {
     cluster.step_until_sent(2);
     cluster.remove_service(&key("web"));
     cluster.run();
-    assert_eq!(cluster.objects.keys().filter(|(_, one)| *one == key("web")).count(), 0);
+    assert_eq!(cluster.published().iter().filter(|(_, one)| *one == key("web")).count(), 0);
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn undecodable_object_keeps_its_last_known_version() {
         WatchedResource::Pods,
         WatchSignal::DecodeError { key: key("web-0"), reason },
     ));
-    let pod = cluster.pods[&key("web-1")].clone();
+    let pod = cluster.pod(&key("web-1"));
     let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
     cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::Event(Box::new(change))));
     cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::InitDone(10_000.into())));

@@ -129,7 +129,7 @@ fn failed_slice_write_releases_endpoints_at_once() {
 #[test]
 fn endpoints_without_a_pending_slice_sync_are_written_at_once() {
     let mut cluster = converged(&[("web", 2)]);
-    let mut edited = cluster.objects[&(PublishedResource::Endpoints, key("web"))].clone();
+    let mut edited = cluster.object(PublishedResource::Endpoints, &key("web")).expect("stored");
     if let Object::Endpoints(endpoints) = &mut edited {
         endpoints.subsets.clear();
     }

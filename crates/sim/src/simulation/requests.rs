@@ -13,7 +13,7 @@ use crate::client_bug::ClientBug;
 use crate::clock::{millis, secs};
 use crate::process::ObservedRevisions;
 use crate::script::RequestFault;
-use endpointd_memory_api::Response;
+use endpointd_memory_api::{Response, write_result};
 
 /// Request timeout of the client.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -359,27 +359,6 @@ impl Simulation {
 
 fn response_event(process: usize, incarnation: u32, input: Input) -> Event {
     Event::Response { process, incarnation, input: Box::new(input) }
-}
-
-/// As `client` classifies responses.
-fn write_result(write: &Write, response: Response) -> WriteResult {
-    let is_delete = matches!(write, Write::Delete(_));
-    match response {
-        Response::Stored(object) if is_delete && object.meta().finalizers.is_empty() => {
-            WriteResult::Deleted
-        }
-        Response::Stored(object) => WriteResult::Stored(object),
-        Response::Removed => WriteResult::Deleted,
-        Response::NotFound if is_delete => WriteResult::Deleted,
-        Response::Conflict | Response::AlreadyExists | Response::NotFound => {
-            WriteResult::Conflict("409".into())
-        }
-        Response::InternalError => no_response(FailureKind::ServerError),
-        Response::NamespaceNotFound | Response::NamespaceTerminating => {
-            WriteResult::NamespaceTerminating("terminating".into())
-        }
-        Response::Invalid(_) => failed(FailureKind::Invalid),
-    }
 }
 
 fn failure(kind: FailureKind) -> Failure {
