@@ -149,7 +149,7 @@ impl Compilation<'_> {
         // With an explicit target the flags do not apply to build scripts and procedural macros.
         let status = cargo::command()
             .args(["build", "--profile", PROFILE, "--package", package])
-            .args(["--target", &toolchain.host])
+            .args(["--no-default-features", "--target", &toolchain.host])
             .arg("--target-dir")
             .arg(target_directory)
             .current_dir(workspace)

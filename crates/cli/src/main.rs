@@ -3,7 +3,10 @@
 mod choices;
 mod duration;
 mod plan;
+#[cfg(feature = "playground")]
 mod playground;
+#[cfg(any(test, not(feature = "playground")))]
+mod playground_disabled;
 mod refusal;
 mod run;
 mod shell;
@@ -12,6 +15,9 @@ mod stderr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+#[cfg(not(feature = "playground"))]
+use playground_disabled as playground;
 
 /// Settles at the lowest resident memory of those measured; tuned in `.cargo/config.toml`.
 #[global_allocator]

@@ -9,8 +9,10 @@ use tokio::sync::oneshot;
 use crate::refusal::Refusal;
 
 /// One for an API server, one for its clients.
+#[cfg(feature = "playground")]
 const WORKERS: usize = 2;
 
+#[cfg(feature = "playground")]
 pub fn workers() -> Result<Runtime, Refusal> {
     build(Builder::new_multi_thread().worker_threads(WORKERS))
 }
