@@ -1,5 +1,5 @@
-//! What the server fills in or takes away: upstream's `SetDefaults_*`, `PrepareFor*`, and the
-//! admission plugins that change objects.
+//! Fields that the server sets or removes: upstream's `SetDefaults_*`, `PrepareFor*`, and mutating
+//! admission plugins.
 
 pub(crate) mod allocation;
 pub(crate) mod endpoints;
@@ -11,14 +11,14 @@ pub(crate) mod workload;
 
 use serde_json::{Value, json};
 
-/// Sets a field that is absent, null, or empty text.
+/// Sets a field that is absent, null, or an empty string.
 pub(crate) fn fill(object: &mut Value, field: &str, value: Value) {
     if object[field].is_null() || object[field] == "" {
         object[field] = value;
     }
 }
 
-/// Gives `new` the field of `old`, or takes it away when `old` has none.
+/// Copies a field of `old` to `new`, or removes it if `old` has none.
 pub(crate) fn carry(new: &mut Value, old: &Value, field: &str) {
     match old.get(field) {
         Some(value) => new[field] = value.clone(),
@@ -49,7 +49,7 @@ pub(crate) fn next_generation(new: &mut Value, old: &Value) {
     new["metadata"]["generation"] = json!(generation + 1);
 }
 
-/// Every namespace carries its name as a label.
+/// Every namespace has its name as a label.
 pub(crate) fn namespace(object: &mut Value) {
     let name = object["metadata"]["name"].clone();
     if name.as_str().is_some_and(|name| !name.is_empty()) {

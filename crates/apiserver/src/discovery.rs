@@ -1,4 +1,4 @@
-//! What the server has, for clients that ask: legacy documents, one a group, and the aggregated ones.
+//! Discovery: the legacy documents, one for each group, and the aggregated documents.
 
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ pub(crate) fn resource_list(group: &str) -> Option<Value> {
 
 fn sorted(kind: &Kind) -> Vec<Subresource> {
     let mut all = kind.subresources.to_vec();
-    all.sort_by_key(|one| one.word());
+    all.sort_by_key(|one| one.as_str());
     all
 }
 
@@ -127,7 +127,7 @@ fn subresource_verbs(one: Subresource) -> &'static [&'static str] {
     }
 }
 
-/// Group, version, and kind of what a subresource speaks.
+/// Group, version, and kind of the objects of a subresource.
 pub(crate) fn subresource_kind(kind: &Kind, one: Subresource) -> (&str, &str, &str) {
     match one {
         Subresource::Scale => ("autoscaling", "v1", "Scale"),
@@ -139,7 +139,7 @@ pub(crate) fn subresource_kind(kind: &Kind, one: Subresource) -> (&str, &str, &s
 fn subresource(kind: &Kind, one: Subresource) -> Value {
     let (group, version, name) = subresource_kind(kind, one);
     let mut shown = json!({
-        "name": format!("{}/{}", kind.resource, one.word()), "singularName": "",
+        "name": format!("{}/{}", kind.resource, one.as_str()), "singularName": "",
         "namespaced": kind.is_namespaced(), "kind": name, "verbs": subresource_verbs(one),
     });
     if one == Subresource::Scale {
@@ -149,7 +149,7 @@ fn subresource(kind: &Kind, one: Subresource) -> Value {
     shown
 }
 
-/// `/api` and `/apis` for clients that take everything at once.
+/// `/api` and `/apis` in aggregated form.
 pub(crate) fn aggregated(groups: &[&str]) -> Value {
     let items: Vec<Value> = groups
         .iter()
@@ -172,7 +172,7 @@ fn aggregated_resource(kind: &Kind) -> Value {
         .into_iter()
         .map(|one| {
             json!({
-                "subresource": one.word(),
+                "subresource": one.as_str(),
                 "responseKind": of(subresource_kind(kind, one)),
                 "verbs": subresource_verbs(one),
             })

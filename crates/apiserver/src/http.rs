@@ -22,26 +22,26 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch as signal;
 
-use crate::refusal::Refusal;
 use crate::server::Server;
+use crate::status_error::StatusError;
 
-/// A server that requests share. Whoever writes to it another way than over HTTP uses
-/// [`Shared::with`], so that watchers wake up.
+/// The server shared by all requests. Writes that do not come over HTTP must go through
+/// [`Shared::with`], which wakes the watchers.
 #[derive(Clone)]
 pub struct Shared {
     server: Arc<Mutex<Server>>,
     written: Arc<signal::Sender<u64>>,
-    pub(crate) pace: Pace,
+    pub(crate) watch_timeouts: WatchTimeouts,
 }
 
-/// How often a quiet watch says that it lives, and how long one lasts.
+/// How often an idle watch sends a bookmark, and how long a watch lasts.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct WatchTimeouts {
     pub bookmark_every: Duration,
     pub watch_max: Duration,
 }
 
-impl Default for Pace {
+impl Default for WatchTimeouts {
     fn default() -> Self {
         Self { bookmark_every: Duration::from_secs(60), watch_max: Duration::from_secs(3600) }
     }
@@ -49,15 +49,15 @@ impl Default for Pace {
 
 impl Shared {
     pub fn new(server: Server) -> Self {
-        Self::with_pace(server, Pace::default())
+        Self::with_watch_timeouts(server, WatchTimeouts::default())
     }
 
-    pub fn with_pace(server: Server, pace: Pace) -> Self {
+    pub fn with_watch_timeouts(server: Server, watch_timeouts: WatchTimeouts) -> Self {
         let written = Arc::new(signal::Sender::new(server.store().revision()));
-        Self { server: Arc::new(Mutex::new(server)), written, pace }
+        Self { server: Arc::new(Mutex::new(server)), written, watch_timeouts }
     }
 
-    /// Runs `act` on the server alone; watchers see what it wrote.
+    /// Runs `act` with exclusive access to the server, then wakes the watchers.
     pub fn with<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
         let mut server = self.lock();
         let answer = act(&mut server);
@@ -72,15 +72,15 @@ impl Shared {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes with every write; holds its revision.
+    /// The revision of the last write; changes with every write.
     pub fn written(&self) -> signal::Receiver<u64> {
         self.written.subscribe()
     }
 }
 
-/// The server as a service.
+/// The server as a `tower` service.
 pub fn router(shared: Shared) -> Router {
-    Router::new().fallback(answer).with_state(shared)
+    Router::new().fallback(handle).with_state(shared)
 }
 
 /// Serves until `shutdown` completes. Watches that are open then end with their connections.
@@ -89,9 +89,9 @@ pub async fn serve(
     shared: Shared,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    // Small pieces of a watch would wait for the client's delayed acknowledgement, 40 ms each.
+    // Without it, small chunks of a watch wait 40 ms for the client's delayed acknowledgement.
     let listener = listener.tap_io(|connection| {
-        // A connection that cannot be told is slow, not wrong.
+        // If it fails, the connection is slower but correct.
         let _ = connection.set_nodelay(true);
     });
     let closing = shared.clone();
@@ -104,28 +104,28 @@ pub async fn serve(
     tokio::select! {
         served = async { serving.await } => served,
         () = async {
-            // Open watches would keep a graceful shutdown waiting for an hour.
+            // Open watches would delay a graceful shutdown by up to an hour.
             let _ = stop.wait_for(|stopped| *stopped).await;
             tokio::time::sleep(CLOSING_MAX).await;
         } => { drop(closing); Ok(()) }
     }
 }
 
-/// How long requests under way may take to end.
+/// How long running requests may take after the shutdown signal.
 const CLOSING_MAX: Duration = Duration::from_millis(250);
 
-async fn answer(State(shared): State<Shared>, request: Request) -> Response<Body> {
-    match verbs::answer(shared, request).await {
+async fn handle(State(shared): State<Shared>, request: Request) -> Response<Body> {
+    match verbs::handle(shared, request).await {
         Ok(response) => response,
-        Err(refusal) => refused(&refusal),
+        Err(error) => error_response(&error),
     }
 }
 
-pub(crate) fn refused(refusal: &Refusal) -> Response<Body> {
-    let code = StatusCode::from_u16(refusal.code).expect("refusals have codes of HTTP");
-    let mut response = json_response(code, refusal.to_status().to_string().into());
-    if refusal.details.retry_after_secs > 0 {
-        let value = HeaderValue::from(refusal.details.retry_after_secs);
+pub(crate) fn error_response(error: &StatusError) -> Response<Body> {
+    let code = StatusCode::from_u16(error.code).expect("errors have HTTP status codes");
+    let mut response = json_response(code, error.to_status().to_string().into());
+    if error.details.retry_after_secs > 0 {
+        let value = HeaderValue::from(error.details.retry_after_secs);
         response.headers_mut().insert(HeaderName::from_static("retry-after"), value);
     }
     response

@@ -1,10 +1,11 @@
 //! An embedded Kubernetes-compatible API server: plain JSON objects, no etcd, no controllers.
 //!
-//! Three ways to use it, from the inside out: [`Server`] alone, synchronous, for a simulator on one
-//! thread; [`http::router`], the same server as a `tower` service; [`http::serve`], on a socket.
+//! Three ways to use it: [`Server`], synchronous, without HTTP; [`http::router`], a `tower`
+//! service; [`http::serve`], on a socket.
 //!
 //! Every write takes the next revision of one counter ([`store`]); watches read the history of that
-//! counter. Time and uids come from [`Stamps`]: the server itself has neither clock nor chance.
+//! counter. Time and uids come from [`ClockAndIds`]; the server itself has no clock and no
+//! randomness.
 
 pub mod kinds;
 mod schema;
@@ -16,9 +17,9 @@ mod defaults;
 mod patch;
 mod validation;
 
-mod refusal;
+mod clock_and_ids;
 mod server;
-mod stamps;
+mod status_error;
 mod verbs;
 
 mod discovery;
@@ -27,11 +28,11 @@ mod table;
 
 pub mod http;
 
+pub use clock_and_ids::{ClockAndIds, CountedClockAndIds, SystemClockAndIds};
 pub use kinds::{Kind, Scope};
-pub use refusal::{Cause, Details, Refusal};
-pub use server::{Server, Settings, Sweeping};
-pub use stamps::{CountedStamps, Stamps, SystemStamps};
+pub use server::{GcMode, Server, Settings};
+pub use status_error::{Cause, Details, StatusError};
 pub use verbs::{
-    DeleteOptions, Deletion, FieldValidation, ListOptions, Outcome, Page, PatchType, Propagation,
-    Shown, Target, VersionMatch, WatchOptions, WatchStart, WriteOptions,
+    DeleteOptions, Deletion, FieldValidation, ListOptions, Page, PatchType, Propagation,
+    ResponseObject, Target, VersionMatch, WatchOptions, WatchStart, WriteOptions, WriteOutcome,
 };

@@ -1,5 +1,5 @@
-//! OpenAPI v3, made of the same table of types that reading uses: enough for `kubectl explain` and
-//! for clients that ask whether the server checks fields.
+//! OpenAPI v3 from the table of Go types: enough for `kubectl explain` and for clients that check
+//! whether the server validates fields.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use crate::discovery::{RELEASE, groups};
 use crate::kinds::{KINDS, Kind};
 use crate::schema::{Empty, Field, Leaf, Shape, type_named};
 
-/// `/openapi/v3`: where the documents are.
+/// `/openapi/v3`: the index of the documents.
 pub(crate) fn index() -> Value {
-    let place = |path: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}")});
+    let link = |path: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}")});
     let mut paths = Map::new();
-    paths.insert("api/v1".to_owned(), place("api/v1"));
+    paths.insert("api/v1".to_owned(), link("api/v1"));
     for group in groups() {
         let path = format!("apis/{group}/v1");
-        paths.insert(path.clone(), place(&path));
+        paths.insert(path.clone(), link(&path));
     }
     json!({"paths": paths})
 }
@@ -47,7 +47,7 @@ pub(crate) fn document(group: &str) -> Option<Value> {
     }))
 }
 
-/// What `kubectl` asks for when it finds no v3: the fact that there is nothing to check against.
+/// `kubectl` requests it if it finds no v3; it has no definitions.
 pub(crate) fn version_two() -> Value {
     json!({
         "swagger": "2.0",
@@ -92,7 +92,7 @@ fn schema(name: &str) -> Value {
     shown
 }
 
-/// Structs are written even when empty, so only plain values tell that they are required.
+/// Structs are written even if empty, so only for other values is `omitempty` significant.
 fn is_required(field: &Field) -> bool {
     !field.pointer && !matches!(field.shape, Shape::Object { .. })
 }
@@ -100,7 +100,7 @@ fn is_required(field: &Field) -> bool {
 fn property(field: &Field) -> Value {
     let mut shown = shape(&field.shape);
     if shown.get("$ref").is_some() {
-        // Beside a reference nothing else counts.
+        // Other keywords next to `$ref` are ignored.
         shown = json!({"allOf": [shown], "default": {}});
     }
     shown["description"] = json!(field.doc);

@@ -1,25 +1,25 @@
-//! The three kinds of patch. JSON patch and merge patch are the `json-patch` crate's; strategic merge
-//! is upstream's own, in [`strategic`].
+//! The three patch types. The `json-patch` crate does JSON patch and merge patch; strategic merge
+//! patch is in [`strategic`].
 
 mod strategic;
 
 use serde_json::Value;
 
-use crate::refusal::Refusal;
+use crate::status_error::StatusError;
 use crate::verbs::PatchType;
 
-/// The object as the patch wants it.
+/// The patched object.
 pub(crate) fn apply(
     patch_type: PatchType,
     mut object: Value,
     given: &Value,
     schema: &str,
-) -> Result<Value, Refusal> {
+) -> Result<Value, StatusError> {
     match patch_type {
         PatchType::Json => {
             let patch: json_patch::Patch = serde_json::from_value(given.clone())
-                .map_err(|error| Refusal::bad_request(error.to_string()))?;
-            json_patch::patch(&mut object, &patch).map_err(|_| Refusal::unprocessable())?;
+                .map_err(|error| StatusError::bad_request(error.to_string()))?;
+            json_patch::patch(&mut object, &patch).map_err(|_| StatusError::unprocessable())?;
             Ok(object)
         }
         PatchType::Merge => {
@@ -29,15 +29,18 @@ pub(crate) fn apply(
         }
         PatchType::Strategic => {
             must_be_object(given)?;
-            strategic::merge(&mut object, given, schema).map_err(|_| Refusal::unprocessable())?;
+            strategic::merge(&mut object, given, schema)
+                .map_err(|_| StatusError::unprocessable())?;
             Ok(object)
         }
     }
 }
 
-fn must_be_object(given: &Value) -> Result<(), Refusal> {
+fn must_be_object(given: &Value) -> Result<(), StatusError> {
     if given.is_object() {
         return Ok(());
     }
-    Err(Refusal::bad_request("couldn't get version/kind; json parse error: the patch is no object"))
+    Err(StatusError::bad_request(
+        "couldn't get version/kind; json parse error: the patch is no object",
+    ))
 }

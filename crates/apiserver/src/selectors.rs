@@ -1,4 +1,4 @@
-//! Label and field selectors, as text in a query and as `LabelSelector` objects. Upstream:
+//! Label and field selectors, as query strings and as `LabelSelector` objects. Upstream:
 //! `apimachinery/pkg/labels`, `pkg/fields`.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::kinds::Kind;
-use crate::refusal::Refusal;
+use crate::status_error::StatusError;
 use crate::store::Stored;
 use crate::validation::names;
 
@@ -35,9 +35,9 @@ struct FieldRequirement {
 }
 
 impl Selector {
-    pub(crate) fn parse(kind: &Kind, labels: &str, fields: &str) -> Result<Self, Refusal> {
+    pub(crate) fn parse(kind: &Kind, labels: &str, fields: &str) -> Result<Self, StatusError> {
         Ok(Self {
-            labels: parse_labels(labels).map_err(Refusal::bad_request)?,
+            labels: parse_labels(labels).map_err(StatusError::bad_request)?,
             fields: parse_fields(kind, fields)?,
         })
     }
@@ -78,7 +78,7 @@ impl FieldRequirement {
 
 fn field_text(object: &Value, field: &str) -> String {
     let path = match field {
-        // Of an event: who reported it, in either form.
+        // The reporter of an event, in either API.
         "source" => "source/component".to_owned(),
         field => field.replace('.', "/"),
     };
@@ -204,7 +204,7 @@ impl Requirement {
     }
 }
 
-fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldRequirement>, Refusal> {
+fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldRequirement>, StatusError> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -216,12 +216,12 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldRequirement>, Refusa
             (field, value, true)
         } else {
             let sentence = format!("invalid selector: '{text}'; can't understand '{part}'");
-            return Err(Refusal::bad_request(sentence));
+            return Err(StatusError::bad_request(sentence));
         };
         let is_known = matches!(field, "metadata.name" | "metadata.namespace")
             || kind.selectable.contains(&field);
         if !is_known {
-            return Err(Refusal::bad_request(if kind.selectable.is_empty() {
+            return Err(StatusError::bad_request(if kind.selectable.is_empty() {
                 format!(
                     "\"{field}\" is not a known field selector: only \"metadata.name\", \
                      \"metadata.namespace\""
@@ -264,7 +264,7 @@ pub(crate) fn matches_label_selector(selector: &Value, labels: &Value) -> bool {
         })
 }
 
-/// A `LabelSelector` object as text, as `Scale` shows it.
+/// A `LabelSelector` object as a string, for `Scale`.
 pub(crate) fn selector_text(selector: &Value) -> String {
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let mut parts: Vec<String> = labels
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn label_selectors_mean_what_upstream_means() {
+    fn label_selectors_match_as_upstream() {
         let labels = [("app", "web"), ("tier", "2")];
         for selector in [
             "",

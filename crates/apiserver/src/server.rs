@@ -1,36 +1,36 @@
-//! The server without HTTP: a store, the verbs on it (in `verbs`), and what is there at the start.
+//! The server without HTTP: the store, the verbs on it (in `verbs`), and the initial objects.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
+use crate::clock_and_ids::ClockAndIds;
 use crate::defaults::allocation::Allocations;
 use crate::kinds::{self, Kind};
 use crate::schema::read::seconds;
-use crate::stamps::Stamps;
-use crate::store::{Limits, Place, Store};
+use crate::store::{Limits, ObjectRef, Store};
 use crate::verbs::{Target, WriteOptions};
 
-/// How a server differs from the usual one.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub limits: Limits,
-    pub sweeping: Sweeping,
-    /// Networks of Services; the first address is that of `kubernetes`.
+    pub gc_mode: GcMode,
+    /// Cluster IP ranges; the first address belongs to the Service `kubernetes`.
     pub service_network_v4: Ipv4Addr,
     pub service_network_v6: Ipv6Addr,
-    /// What the Service `kubernetes` leads to.
+    /// The endpoint of the Service `kubernetes`.
     pub advertised: Option<(Ipv4Addr, u16)>,
     pub max_body_bytes: usize,
 }
 
-/// Who removes what lost its owner or its namespace. In a cluster that is kube-controller-manager.
+/// When objects without an owner or a namespace are deleted. In a real cluster,
+/// kube-controller-manager does this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sweeping {
-    /// The server itself, as part of the write that makes it necessary.
-    AtOnce,
-    /// Nobody, until [`Server::sweep`] is called.
+pub enum GcMode {
+    /// As part of the write that makes it necessary.
+    Immediate,
+    /// Only when [`Server::collect_garbage`] is called.
     OnDemand,
 }
 
@@ -38,7 +38,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
-            sweeping: Sweeping::AtOnce,
+            gc_mode: GcMode::Immediate,
             service_network_v4: Ipv4Addr::new(10, 96, 0, 0),
             service_network_v6: Ipv6Addr::new(0xfd00, 0x10, 0x96, 0, 0, 0, 0, 0),
             advertised: Some((Ipv4Addr::new(192, 0, 2, 1), 6443)),
@@ -47,46 +47,46 @@ impl Default for Settings {
     }
 }
 
-/// A Kubernetes API server in one value. Every call is one request.
+/// A Kubernetes API server. Every method call is one request.
 pub struct Server {
     pub(crate) store: Store,
-    pub(crate) stamps: Box<dyn Stamps>,
+    pub(crate) clock_and_ids: Box<dyn ClockAndIds>,
     pub(crate) allocations: Allocations,
     pub(crate) settings: Settings,
-    /// What [`Server::sweep`] has still to look at.
-    pub(crate) to_sweep: VecDeque<Sweep>,
+    /// Tasks for [`Server::collect_garbage`].
+    pub(crate) gc_queue: VecDeque<GcTask>,
     pub(crate) terminating: BTreeSet<String>,
-    /// Owners that wait for their dependents, by uid.
-    pub(crate) foreground: BTreeMap<String, Place>,
+    /// Owners in foreground deletion, by uid.
+    pub(crate) foreground: BTreeMap<String, ObjectRef>,
 }
 
-/// One reason to sweep.
+/// One task of the garbage collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sweep {
-    /// The owner with this uid is gone, or is waiting for its dependents.
+pub(crate) enum GcTask {
+    /// The owner with this uid was deleted, or a dependent of it was.
     Dependents {
         uid: String,
     },
-    /// This object names owners: are they there?
-    Owners(Place),
-    /// This object is being deleted and waits for the collector.
-    Owner(Place),
+    /// This object has owner references that must be checked.
+    Owners(ObjectRef),
+    /// This object is being deleted and may have finalizers of the garbage collector.
+    Owner(ObjectRef),
     Namespace(String),
 }
 
 impl Server {
-    /// With the namespaces and the Service that every cluster has.
-    pub fn new(stamps: Box<dyn Stamps>, settings: Settings) -> Self {
+    /// Starts with the namespaces and the Service that every cluster has.
+    pub fn new(clock_and_ids: Box<dyn ClockAndIds>, settings: Settings) -> Self {
         let mut server = Self {
             store: Store::new(settings.limits),
-            stamps,
+            clock_and_ids,
             allocations: Allocations::new(settings.service_network_v4, settings.service_network_v6),
             settings,
-            to_sweep: VecDeque::new(),
+            gc_queue: VecDeque::new(),
             terminating: BTreeSet::new(),
             foreground: BTreeMap::new(),
         };
-        server.create_what_every_cluster_has();
+        server.bootstrap_cluster();
         server
     }
 
@@ -98,16 +98,16 @@ impl Server {
         &self.settings
     }
 
-    /// Forgets history: see [`Store::compact`].
+    /// See [`Store::compact`].
     pub fn compact(&mut self, revision: u64) {
         self.store.compact(revision);
     }
 
     pub(crate) fn now(&mut self) -> String {
-        seconds(self.stamps.now())
+        seconds(self.clock_and_ids.now())
     }
 
-    fn create_what_every_cluster_has(&mut self) {
+    fn bootstrap_cluster(&mut self) {
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             self.bootstrap("", "namespaces", "", json!({"metadata": {"name": name}}));
         }
@@ -124,7 +124,7 @@ impl Server {
         }
     }
 
-    /// Upstream: `reconcilers` in pkg/controlplane, which publish where the API server is.
+    /// Publishes the endpoint of the API server. Upstream: `reconcilers` in pkg/controlplane.
     fn advertise(&mut self, address: &str, port: u16) {
         let ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
         let labels = json!({"endpointslice.kubernetes.io/skip-mirror": "true"});

@@ -1,4 +1,4 @@
-//! What `kubectl get` shows: rows and columns, made by the server. Upstream:
+//! Server-side tables for `kubectl get`. Upstream:
 //! pkg/printers/internalversion.
 
 pub(crate) mod age;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::schema::{META, type_named};
 
-/// How the objects of a kind are shown.
+/// The columns of a kind.
 pub(crate) struct Columns {
     pub columns: &'static [Column],
     pub cells: fn(&Value, Timestamp) -> Vec<Value>,
@@ -21,7 +21,7 @@ pub(crate) struct Column {
     pub name: &'static str,
     pub of: &'static str,
     pub format: &'static str,
-    /// Zero is always shown, one only when wide.
+    /// Zero: always shown; one: only with `-o wide`.
     pub priority: u8,
 }
 
@@ -43,7 +43,7 @@ pub(crate) const fn number(name: &'static str) -> Column {
 pub(crate) static NAME_AND_AGE: Columns =
     Columns { columns: &[NAME, AGE], cells: |object, now| vec![name(object), age(object, now)] };
 
-/// What a row carries of its object.
+/// How much of its object a row contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -52,7 +52,7 @@ pub(crate) enum Include {
 }
 
 impl Columns {
-    /// The head of a table; its rows are added one by one.
+    /// The column definitions of a table.
     pub(crate) fn definitions(&self) -> Value {
         let doc = |field: &str| {
             let meta = type_named(&format!("{META}ObjectMeta"));
@@ -85,7 +85,7 @@ pub(crate) fn age(object: &Value, now: Timestamp) -> Value {
     json!(age::since(&object["metadata"]["creationTimestamp"], now))
 }
 
-/// Text, or a placeholder when there is none.
+/// The text, or a placeholder if it is empty.
 pub(crate) fn or(value: &Value, placeholder: &str) -> Value {
     match value.as_str() {
         None | Some("") => json!(placeholder),

@@ -1,4 +1,4 @@
-//! What is refused with 422, in the words of upstream's `pkg/apis/*/validation`.
+//! Validation errors (422), with the messages of upstream's `pkg/apis/*/validation`.
 
 mod causes;
 pub(crate) mod endpoints;
@@ -17,7 +17,7 @@ use serde_json::Value;
 const CONFIG_BYTES_MAX: usize = 1 << 20;
 pub(crate) const IMMUTABLE: &str = "field is immutable";
 
-/// Items of an array, none when it is not one.
+/// The items of an array; none for other values.
 pub(crate) fn items(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
     value.as_array().into_iter().flatten().enumerate()
 }

@@ -1,13 +1,13 @@
-//! What can be asked of a [`Server`](crate::Server), one file a verb, and the values they share.
+//! The verbs of a [`Server`](crate::Server), one file each, and their shared types.
 
 mod create;
 mod delete;
+mod gc;
 mod list;
 mod namespaces;
 mod patch;
 mod read;
 mod scale;
-mod sweep;
 mod update;
 mod watch;
 
@@ -27,11 +27,11 @@ use crate::defaults::events;
 use crate::kinds::Kind;
 use crate::store::{Key, Stored};
 
-/// What a request is about: a collection, or one object of it.
+/// The target of a request: a collection or one object.
 #[derive(Clone)]
 pub struct Target {
     pub kind: &'static Kind,
-    /// Empty: all of them, or a cluster-wide kind.
+    /// Empty: all namespaces, or a cluster-scoped kind.
     pub namespace: String,
     /// Empty: the collection.
     pub name: String,
@@ -51,15 +51,15 @@ impl Target {
     }
 }
 
-/// What create, update, and patch may be told.
+/// Options of create, update, and patch.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
-    /// Everything but the storing.
+    /// Does everything except storing the object.
     pub dry_run: bool,
     pub field_validation: FieldValidation,
 }
 
-/// What happens to fields the server does not know.
+/// How unknown fields are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     Ignore,
@@ -68,22 +68,21 @@ pub enum FieldValidation {
     Strict,
 }
 
-/// What became of a write.
 #[derive(Debug)]
-pub struct Outcome {
-    pub shown: Shown,
+pub struct WriteOutcome {
+    pub object: ResponseObject,
     pub is_new: bool,
     pub warnings: Vec<String>,
 }
 
-/// An object to show: stored, or only thought of.
+/// The object of a response: stored, or computed for the response only (dry run, binding).
 #[derive(Clone, Debug)]
-pub enum Shown {
+pub enum ResponseObject {
     Stored(Arc<Stored>),
     Value(Value),
 }
 
-impl Shown {
+impl ResponseObject {
     pub fn value(&self) -> Value {
         match self {
             Self::Stored(stored) => stored.value(),
@@ -91,7 +90,7 @@ impl Shown {
         }
     }
 
-    /// With `kind` and `apiVersion`, as the answer to a request for this kind.
+    /// As the body of a response, with `kind` and `apiVersion`.
     pub(crate) fn bytes(&self, kind: &Kind) -> Bytes {
         match self {
             Self::Stored(stored) => present(kind, stored),
@@ -107,7 +106,7 @@ impl Shown {
     }
 }
 
-/// The item of a list: shared bytes, unless this kind shows the object in another form.
+/// A list item: the shared bytes, unless this kind needs a conversion.
 pub(crate) fn item(kind: &Kind, stored: &Stored) -> Bytes {
     if is_converted(kind) {
         return shown_as(kind, stored.value()).to_string().into();
@@ -115,7 +114,7 @@ pub(crate) fn item(kind: &Kind, stored: &Stored) -> Bytes {
     stored.bytes().clone()
 }
 
-/// A whole object: `kind` and `apiVersion` in front of the shared bytes.
+/// A complete object: `kind` and `apiVersion` before the shared bytes.
 pub(crate) fn present(kind: &Kind, stored: &Stored) -> Bytes {
     let item = item(kind, stored);
     let head = format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",", kind.kind, kind.api_version());

@@ -1,5 +1,5 @@
-//! What large and slow clients cost: a list is never in memory twice, and a watcher that does not
-//! read is cut off without having cost the others anything.
+//! Memory of large lists and slow watchers: a list is not copied, and a watcher that does not read
+//! gets 410 and costs no memory.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use axum::http::Request;
 use endpointd_apiserver::http::{Shared, router};
 use endpointd_apiserver::store::Limits;
 use endpointd_apiserver::{
-    CountedStamps, DeleteOptions, Kind, Server, Settings, Target, WriteOptions, kinds,
+    CountedClockAndIds, DeleteOptions, Kind, Server, Settings, Target, WriteOptions, kinds,
 };
 use futures_util::StreamExt;
 use jiff::Timestamp;
@@ -17,16 +17,19 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 const N_PODS: usize = 50_000;
-/// A pod as people write them has a few kilobytes.
+/// Real pods have a few kilobytes.
 const PADDING_BYTES: usize = 2 << 10;
 const MEBI: u64 = 1 << 20;
 
-/// Both tests weigh the process.
+/// Both tests measure the memory of the process.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 fn server(limits: Limits) -> Shared {
     let settings = Settings { limits, ..Settings::default() };
-    Shared::new(Server::new(Box::new(CountedStamps::starting_at(Timestamp::UNIX_EPOCH)), settings))
+    Shared::new(Server::new(
+        Box::new(CountedClockAndIds::starting_at(Timestamp::UNIX_EPOCH)),
+        settings,
+    ))
 }
 
 fn pods() -> &'static Kind {
@@ -57,7 +60,7 @@ fn resident_bytes() -> u64 {
     kibi << 10
 }
 
-/// The next whole line of a watch.
+/// The next complete line of a watch.
 async fn next_event(stream: &mut BodyDataStream, rest: &mut Vec<u8>) -> Option<Value> {
     loop {
         if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -70,7 +73,7 @@ async fn next_event(stream: &mut BodyDataStream, rest: &mut Vec<u8>) -> Option<V
 }
 
 #[tokio::test]
-async fn a_list_of_fifty_thousand_pods_is_never_in_memory_twice() {
+async fn a_list_of_50000_pods_is_not_copied() {
     let _alone = ALONE.lock().await;
     let shared = server(Limits::default());
     for number in 0..N_PODS {
@@ -94,7 +97,7 @@ async fn a_list_of_fifty_thousand_pods_is_never_in_memory_twice() {
 }
 
 #[tokio::test]
-async fn a_watcher_that_does_not_read_is_cut_off_and_costs_nobody_anything() {
+async fn a_watcher_that_does_not_read_gets_410_and_costs_no_memory() {
     const N_CHANGES: usize = 5_000;
     const LARGE: usize = 8 << 10;
     let _alone = ALONE.lock().await;

@@ -1,11 +1,11 @@
-//! Times as Go's flags take them: `1m30s`, `500ms`, `0`.
+//! Durations in the syntax of Go's flags: `1m30s`, `500ms`, `0`.
 
 use std::time::Duration;
 
 const UNITS: [(&str, f64); 6] =
     [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 
-/// Nothing for what is no time, negative ones included. Upstream: `time.ParseDuration`.
+/// `None` for malformed and for negative durations. Upstream: `time.ParseDuration`.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_go_reads_them() {
+    fn durations_are_parsed_as_in_go() {
         let millis = |text| parse_duration(text).map(|time| time.as_millis());
         assert_eq!(millis("0"), Some(0));
         assert_eq!(millis("0s"), Some(0));

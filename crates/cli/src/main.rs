@@ -1,16 +1,16 @@
-//! `endpointd`: one file per subcommand; this one only chooses between them.
+//! `endpointd`: selects the subcommand; each has its own file.
 
-mod choices;
+mod cli_error;
 mod duration;
 mod plan;
 #[cfg(feature = "playground")]
 mod playground;
 #[cfg(any(test, not(feature = "playground")))]
 mod playground_disabled;
-mod refusal;
 mod run;
-mod shell;
+mod shared_flags;
 mod stderr;
+mod tokio_runtime;
 
 use std::process::ExitCode;
 
@@ -19,14 +19,14 @@ use clap::{Parser, Subcommand};
 #[cfg(not(feature = "playground"))]
 use playground_disabled as playground;
 
-/// Settles at the lowest resident memory of those measured; tuned in `.cargo/config.toml`.
+/// The allocator with the lowest resident memory of those measured; tuned in `.cargo/config.toml`.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Exit code of everything that could not be done; also clap's for flags it cannot read.
-const REFUSED: u8 = 2;
+/// Exit code for every error; the same as clap's for invalid flags.
+const EXIT_ERROR: u8 = 2;
 
-/// Keeps the Endpoints and EndpointSlices of a Kubernetes cluster as they should be
+/// Kubernetes controllers for Endpoints and EndpointSlices, in one process
 #[derive(Parser)]
 #[command(name = "endpointd", version, arg_required_else_help = true)]
 struct Cli {
@@ -42,17 +42,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let result = match Cli::parse().command {
         Command::Playground(flags) => playground::run(&flags),
         Command::Run(flags) => run::run(&flags),
         Command::Plan(flags) => plan::run(&flags),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(refusal) => {
-            stderr::line(format_args!("error: {}", refusal.message));
-            stderr::line(format_args!("hint: {}", refusal.hint));
-            ExitCode::from(REFUSED)
+        Err(error) => {
+            stderr::line(format_args!("error: {}", error.message));
+            stderr::line(format_args!("hint: {}", error.hint));
+            ExitCode::from(EXIT_ERROR)
         }
     }
 }

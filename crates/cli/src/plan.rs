@@ -1,14 +1,14 @@
-//! `endpointd plan`: what would be written for the objects in files. Reads, plans, prints; the
-//! plan itself goes to standard output, everything else to standard error.
+//! `endpointd plan`: prints the writes that the controllers would send for the objects in files.
+//! The plan goes to standard output, everything else to standard error.
 
 mod document;
 mod flags;
-mod gather;
 mod json;
-mod read;
+mod load_objects;
 mod render_json;
 mod render_table;
-mod what;
+mod source;
+mod write_summary;
 mod yaml;
 mod yaml_scalar;
 
@@ -19,84 +19,84 @@ use endpointd_model::{Controller, Key, names};
 use endpointd_plan::{CarriedState, ClusterState, IndexedCluster, Plan};
 
 pub use self::flags::Flags;
-use self::flags::{Choice, Format, Request};
-use self::gather::Gathered;
-use self::read::Source;
-use crate::refusal::Refusal;
+use self::flags::{Format, KeySelection, Request};
+use self::load_objects::LoadedObjects;
+use self::source::Source;
+use crate::cli_error::CliError;
 use crate::stderr;
 
-/// Of objects and `--service` that name none, as for kubectl.
+/// For objects and `--service` without a namespace, as in kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// One key, planned for one controller.
-struct Planned {
+/// The plan of one key for one controller.
+struct KeyPlan {
     key: Key,
     controller: Controller,
     plan: Plan,
 }
 
-pub fn run(flags: &Flags) -> Result<(), Refusal> {
+pub fn run(flags: &Flags) -> Result<(), CliError> {
     let request = Request::resolve(flags)?;
-    let gathered = gather::gather(&Source::find(&flags.files)?)?;
-    for warning in &gathered.warnings {
+    let loaded = load_objects::load_objects(&Source::find(&flags.files)?)?;
+    for warning in &loaded.warnings {
         stderr::line(format_args!("warning: {warning}"));
     }
-    let indexed = gathered.world.index();
-    let planned = plan(&request, &gathered, &indexed)?;
-    for note in notes(&request, &gathered, &planned) {
+    let indexed = loaded.cluster.index();
+    let planned = plan(&request, &loaded, &indexed)?;
+    for note in notes(&request, &loaded, &planned) {
         stderr::line(format_args!("note: {note}"));
     }
-    print(flags.output, &gathered.world, &planned)?;
+    print(flags.output, &loaded.cluster, &planned)?;
     stderr::line(format_args!("{}", summary(&planned)));
     Ok(())
 }
 
-/// By key, then controller.
+/// The plans, ordered by key, then by controller.
 fn plan(
     request: &Request,
-    gathered: &Gathered,
+    loaded: &LoadedObjects,
     indexed: &IndexedCluster<'_>,
-) -> Result<Vec<Planned>, Refusal> {
+) -> Result<Vec<KeyPlan>, CliError> {
     let mut pairs: BTreeSet<(Key, Controller)> = BTreeSet::new();
     for &controller in &request.controllers {
-        let keys = match &request.choice {
-            Choice::All => &indexed.keys(controller) - &gathered.malformed,
-            Choice::Named(keys) => keys.clone(),
+        let keys = match &request.selection {
+            KeySelection::All => &indexed.keys(controller) - &loaded.malformed,
+            KeySelection::Named(keys) => keys.clone(),
         };
         pairs.extend(keys.into_iter().map(|key| (key, controller)));
     }
-    if let Choice::Named(keys) = &request.choice {
-        keys.iter().try_for_each(|key| check_readable(key, gathered))?;
+    if let KeySelection::Named(keys) = &request.selection {
+        keys.iter().try_for_each(|key| check_readable(key, loaded))?;
     }
     let carried = CarriedState::default();
     let plan = |(key, controller)| {
         let plan = indexed.plan(controller, &key, &carried, &request.settings);
-        Planned { key, controller, plan }
+        KeyPlan { key, controller, plan }
     };
     Ok(pairs.into_iter().map(plan).collect())
 }
 
-/// Naming what could not be read asks for an answer there is none to.
-fn check_readable(key: &Key, gathered: &Gathered) -> Result<(), Refusal> {
-    if gathered.malformed.contains(key) {
-        return Err(Refusal::new(
-            format!("cannot plan what is malformed: `{key}`"),
+/// Fails if a key that the user named is malformed, because it cannot be planned.
+fn check_readable(key: &Key, loaded: &LoadedObjects) -> Result<(), CliError> {
+    if loaded.malformed.contains(key) {
+        return Err(CliError::new(
+            format!("cannot plan a malformed object: `{key}`"),
             "correct the object named in the warning above",
         ));
     }
     Ok(())
 }
 
-/// A key that left no trace in the input is planned as one that is gone, but is probably misspelt.
-fn misspelt(key: &Key, world: &ClusterState) -> Option<String> {
-    let mut slices = world.slices.values().map(|slice| &slice.meta);
+/// A key without any object is planned as deleted, but is more likely misspelt.
+fn unknown_key_hint(key: &Key, cluster: &ClusterState) -> Option<String> {
+    let mut slices = cluster.slices.values().map(|slice| &slice.meta);
     let has_slice = slices.any(|meta| {
         meta.namespace == key.namespace && meta.labels.has(names::SERVICE_NAME, &key.name)
     });
-    if world.services.contains_key(key) || world.endpoints.contains_key(key) || has_slice {
+    if cluster.services.contains_key(key) || cluster.endpoints.contains_key(key) || has_slice {
         return None;
     }
-    let mut elsewhere = world.services.keys().chain(world.endpoints.keys());
+    let mut elsewhere = cluster.services.keys().chain(cluster.endpoints.keys());
     let hint = match elsewhere.find(|one| one.name == key.name) {
         Some(other) => format!("did you mean `--service {other}`?"),
         None => "check the name, and whether the input has its namespace".to_owned(),
@@ -104,29 +104,29 @@ fn misspelt(key: &Key, world: &ClusterState) -> Option<String> {
     Some(format!("the input has no Service, Endpoints, or slice for `{key}`: {hint}"))
 }
 
-/// What is odd about the input as a whole.
-fn notes(request: &Request, gathered: &Gathered, planned: &[Planned]) -> Vec<String> {
-    let ClusterState { pods, nodes, .. } = &gathered.world;
+/// Notes about the input as a whole.
+fn notes(request: &Request, loaded: &LoadedObjects, planned: &[KeyPlan]) -> Vec<String> {
+    let ClusterState { pods, nodes, .. } = &loaded.cluster;
     let mut notes = Vec::new();
     if request.controllers.is_empty() {
-        notes.push("`--controllers` leaves no controller: begin with `*` to leave some out".into());
+        notes.push("`--controllers` selects no controller: begin with `*` to exclude some".into());
     } else if planned.is_empty() {
-        notes.push(nothing_to_plan(gathered));
+        notes.push(nothing_to_plan(loaded));
     }
-    if let Choice::Named(keys) = &request.choice {
-        notes.extend(keys.iter().filter_map(|key| misspelt(key, &gathered.world)));
+    if let KeySelection::Named(keys) = &request.selection {
+        notes.extend(keys.iter().filter_map(|key| unknown_key_hint(key, &loaded.cluster)));
     }
     let n_on_nodes = pods.values().filter(|pod| pod.node_name.is_some()).count();
     if nodes.is_empty() && n_on_nodes > 0 && request.controllers.contains(&Controller::Slices) {
         notes.push(
-            "the input has pods but no nodes: slices leave pods out whose node is not found".into(),
+            "the input has pods but no nodes: slices exclude pods whose node is not found".into(),
         );
     }
     notes
 }
 
-fn nothing_to_plan(gathered: &Gathered) -> String {
-    let kinds = gathered.n_ignored_by_kind.iter();
+fn nothing_to_plan(loaded: &LoadedObjects) -> String {
+    let kinds = loaded.n_ignored_by_kind.iter();
     let kinds: Vec<String> = kinds.map(|(kind, n)| format!("{n} of kind `{kind}`")).collect();
     if kinds.is_empty() {
         "the input has no Service and no Endpoints to plan".to_owned()
@@ -135,24 +135,24 @@ fn nothing_to_plan(gathered: &Gathered) -> String {
     }
 }
 
-fn print(format: Format, world: &ClusterState, planned: &[Planned]) -> Result<(), Refusal> {
+fn print(format: Format, cluster: &ClusterState, planned: &[KeyPlan]) -> Result<(), CliError> {
     let mut out = BufWriter::new(io::stdout().lock());
     let printed = match format {
-        Format::Table => render_table::render(&mut out, world, planned),
+        Format::Table => render_table::render(&mut out, cluster, planned),
         Format::Json => render_json::render(&mut out, planned),
     };
     match printed.and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
-        // Whoever reads, `head` for one, has read enough.
+        // The reader, for example `head`, needs no more output.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Refusal::new(
+        Err(error) => Err(CliError::new(
             format!("cannot write the plan: {error}"),
             "standard output must be writable",
         )),
     }
 }
 
-fn summary(planned: &[Planned]) -> String {
+fn summary(planned: &[KeyPlan]) -> String {
     let keys: BTreeSet<&Key> = planned.iter().map(|one| &one.key).collect();
     let writes = || planned.iter().flat_map(|one| &one.plan.writes);
     let count = |verb: &str| writes().filter(|write| write.verb() == verb).count();
@@ -162,11 +162,11 @@ fn summary(planned: &[Planned]) -> String {
 }
 
 /// `1 key`, `2 keys`.
-fn counted(n: usize, what: &str) -> String {
-    let ending = match (n, what.ends_with('s')) {
+fn counted(n: usize, noun: &str) -> String {
+    let ending = match (n, noun.ends_with('s')) {
         (1, _) => "",
         (_, true) => "es",
         (_, false) => "s",
     };
-    format!("{n} {what}{ending}")
+    format!("{n} {noun}{ending}")
 }

@@ -1,4 +1,4 @@
-//! `endpointd playground`: a world without a cluster, until Ctrl-C or its time is up.
+//! `endpointd playground`: a cluster in one process, until a signal or the end of `--duration`.
 
 mod flags;
 mod resolve;
@@ -9,15 +9,15 @@ use std::io::{self, IsTerminal, Write};
 use endpointd_playground::{Playground, StartError, Summary};
 
 pub use self::flags::Flags;
-use crate::refusal::Refusal;
-use crate::{shell, stderr};
+use crate::cli_error::CliError;
+use crate::{stderr, tokio_runtime};
 
-pub fn run(flags: &Flags) -> Result<(), Refusal> {
+pub fn run(flags: &Flags) -> Result<(), CliError> {
     let options = resolve::resolve(flags)?;
     let duration = resolve::duration(flags)?;
-    let summary = shell::workers()?.block_on(async {
-        let stopped = shell::stop_signal()?;
-        let playground = Playground::start(options).await.map_err(refusal)?;
+    let summary = tokio_runtime::workers()?.block_on(async {
+        let stopped = tokio_runtime::stop_signal()?;
+        let playground = Playground::start(options).await.map_err(cli_error)?;
         let over = async {
             match duration {
                 Some(duration) => tokio::time::sleep(duration).await,
@@ -30,38 +30,38 @@ pub fn run(flags: &Flags) -> Result<(), Refusal> {
                 () = over => {}
             }
         };
-        show::until(&playground, flags.json, ended).await;
-        Ok::<Summary, Refusal>(playground.stop().await)
+        show::show_until(&playground, flags.json, ended).await;
+        Ok::<Summary, CliError>(playground.stop().await)
     })?;
     if flags.json {
         return print(&summary);
     }
     if io::stdout().is_terminal() {
-        show::last_words(&summary.picture)
+        show::final_lines(&summary.view_state)
             .iter()
             .for_each(|line| stderr::line(format_args!("{line}")));
     }
     Ok(())
 }
 
-fn print(summary: &Summary) -> Result<(), Refusal> {
+fn print(summary: &Summary) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{}", summary.to_json()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
-        // Whoever reads has read enough.
+        // The reader needs no more output.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Refusal::new(
+        Err(error) => Err(CliError::new(
             format!("cannot write the summary: {error}"),
             "standard output must be writable",
         )),
     }
 }
 
-fn refusal(error: StartError) -> Refusal {
+fn cli_error(error: StartError) -> CliError {
     let hint = match &error {
-        StartError::Bind { .. } => "without `--port` any that is free is taken",
+        StartError::Bind { .. } => "without `--port` a free port is chosen",
         StartError::Kubeconfig(_) => "choose another file with `--kubeconfig-out`",
         StartError::Controllers(_) => "is the loopback interface up?",
     };
-    Refusal::new(error.to_string().replace("\nhint: ", ": "), hint)
+    CliError::new(error.to_string().replace("\nhint: ", ": "), hint)
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use crate::refusal::Refusal;
+use crate::cli_error::CliError;
 
 /// Not part of this build
 #[derive(Args)]
@@ -15,8 +15,8 @@ pub struct Flags {
     _args: Vec<OsString>,
 }
 
-pub fn run(_: &Flags) -> Result<(), Refusal> {
-    Err(Refusal::new(
+pub fn run(_: &Flags) -> Result<(), CliError> {
+    Err(CliError::new(
         "this build of endpointd does not include the playground",
         "build it with its default features, as `cargo build --release -p endpointd` does",
     ))
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn any_arguments_are_accepted_and_answered_with_one_sentence() {
+    fn any_arguments_give_one_sentence_that_names_the_feature() {
         for args in [&["playground"][..], &["playground", "--help"], &["playground", "--pods=3"]] {
             let flags = Command::try_parse_from(args).expect("any arguments").flags;
             let error = run(&flags).expect_err("there is no playground");

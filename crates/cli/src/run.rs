@@ -1,4 +1,4 @@
-//! `endpointd run`: the controllers against a cluster, until a signal says stop.
+//! `endpointd run`: runs the controllers against a cluster until a signal.
 
 mod flags;
 mod resolve;
@@ -11,18 +11,18 @@ use tracing_subscriber::filter::LevelFilter;
 
 pub use self::flags::Flags;
 use self::flags::{LogFormat, LogLevel};
-use crate::refusal::Refusal;
-use crate::shell;
+use crate::cli_error::CliError;
+use crate::tokio_runtime;
 
-pub fn run(flags: &Flags) -> Result<(), Refusal> {
-    // The only chance in the whole process: jitter, and a name of our own in the election.
+pub fn run(flags: &Flags) -> Result<(), CliError> {
+    // The only random number of the process: seeds jitter and makes the election identity unique.
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     start_log(flags.log_format, flags.log_level);
     let pace = options.pace.clone();
-    shell::on_one_thread(move || pace.nap(), async {
-        let stopped = shell::stop_signal()?;
-        endpointd_runtime::run(options, |_| (), stopped).await.map_err(refusal)
+    tokio_runtime::run_on_current_thread(move || pace.nap(), async {
+        let stopped = tokio_runtime::stop_signal()?;
+        endpointd_runtime::run(options, |_| (), stopped).await.map_err(cli_error)
     })?
 }
 
@@ -43,16 +43,16 @@ fn start_log(format: LogFormat, level: LogLevel) {
     }
 }
 
-fn refusal(error: RunError) -> Refusal {
+fn cli_error(error: RunError) -> CliError {
     let hint = match &error {
         RunError::Connect(_) => "",
         RunError::Bind { .. } => "choose another with `--metrics-bind-address`, or `0` for none",
-        RunError::Election(_) => "see `--leader-elect-lease-duration` and its neighbours",
+        RunError::Election(_) => "see `--leader-elect-lease-duration` and related flags",
     };
     let message = error.to_string();
-    // A connection error brings its own hint.
+    // A connection error contains its own hint.
     match message.split_once("\nhint: ") {
-        Some((message, hint)) => Refusal::new(message, hint),
-        None => Refusal::new(message, hint),
+        Some((message, hint)) => CliError::new(message, hint),
+        None => CliError::new(message, hint),
     }
 }

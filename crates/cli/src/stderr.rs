@@ -1,10 +1,10 @@
-//! What is said to people beside the answer itself.
+//! Messages for people on standard error.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Writes one line. That nobody listens is no reason to stop, so a failure is ignored; `eprintln!`
-/// would panic.
+/// Writes one line. Ignores errors: a closed standard error must not stop the command, and
+/// `eprintln!` would panic.
 pub fn line(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{text}");
 }

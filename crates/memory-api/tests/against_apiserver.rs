@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use endpointd_apiserver::{
-    CountedStamps, DeleteOptions, Deletion, Kind, Refusal, Server, Settings, Sweeping, Target,
-    WriteOptions, kinds,
+    CountedClockAndIds, DeleteOptions, Deletion, GcMode, Kind, Server, Settings, StatusError,
+    Target, WriteOptions, kinds,
 };
 use endpointd_memory_api::{MemoryApi, NamespaceState, Response};
 use endpointd_model::{
@@ -70,26 +70,26 @@ fn class_of_response(response: &Response) -> Class {
     }
 }
 
-fn class_of_refusal(refusal: &Refusal) -> Class {
+fn class_of_error(error: &StatusError) -> Class {
     let is_terminating =
-        refusal.details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating");
-    match (refusal.code, refusal.reason) {
-        (404, _) if refusal.details.kind == "namespaces" => Class::NamespaceNotFound,
+        error.details.causes.iter().any(|cause| cause.reason == "NamespaceTerminating");
+    match (error.code, error.reason) {
+        (404, _) if error.details.kind == "namespaces" => Class::NamespaceNotFound,
         (404, _) => Class::NotFound,
         (409, "AlreadyExists") => Class::AlreadyExists,
         (409, _) => Class::Conflict,
         (403, _) if is_terminating => Class::NamespaceTerminating,
         (400 | 422, _) => Class::Invalid,
         (500, _) => Class::InternalError,
-        (code, reason) => panic!("{code} {reason}: {}", refusal.message),
+        (code, reason) => panic!("{code} {reason}: {}", error.message),
     }
 }
 
 impl Pair {
     fn new() -> Self {
-        let stamps = CountedStamps::starting_at(Timestamp::UNIX_EPOCH);
-        let settings = Settings { sweeping: Sweeping::OnDemand, ..Settings::default() };
-        let mut theirs = Server::new(Box::new(stamps), settings);
+        let clock_and_ids = CountedClockAndIds::starting_at(Timestamp::UNIX_EPOCH);
+        let settings = Settings { gc_mode: GcMode::OnDemand, ..Settings::default() };
+        let mut theirs = Server::new(Box::new(clock_and_ids), settings);
         let mut ours = MemoryApi::default();
         for name in &NAMESPACES[..2] {
             let kind = kinds::find("", "namespaces").expect("a kind");
@@ -118,12 +118,9 @@ impl Pair {
         let ours = self.ours.write(&Write::Create(object));
         let target = Target::collection(kind_of(resource), &key.namespace);
         let theirs = self.theirs.create(&target, value, &WriteOptions::default());
-        let theirs = theirs.map(|outcome| outcome.shown.value());
+        let theirs = theirs.map(|outcome| outcome.object.value());
         self.record(resource, &key, &ours, theirs.as_ref().ok());
-        (
-            class_of_response(&ours),
-            theirs.map_or_else(|no| class_of_refusal(&no), |_| Class::Stored),
-        )
+        (class_of_response(&ours), theirs.map_or_else(|no| class_of_error(&no), |_| Class::Stored))
     }
 
     /// `at` counts the version that the update names from the newest; `None`: it names none.
@@ -138,12 +135,9 @@ impl Pair {
         let ours = self.ours.write(&Write::Update(object));
         let target = Target::object(kind_of(resource), &key.namespace, &key.name);
         let theirs = self.theirs.update(&target, value, &WriteOptions::default());
-        let theirs = theirs.map(|outcome| outcome.shown.value());
+        let theirs = theirs.map(|outcome| outcome.object.value());
         self.record(resource, &key, &ours, theirs.as_ref().ok());
-        (
-            class_of_response(&ours),
-            theirs.map_or_else(|no| class_of_refusal(&no), |_| Class::Stored),
-        )
+        (class_of_response(&ours), theirs.map_or_else(|no| class_of_error(&no), |_| Class::Stored))
     }
 
     fn delete(&mut self, resource: PublishedResource, key: &Key, at: usize) -> (Class, Class) {
@@ -165,9 +159,9 @@ impl Pair {
         let class = match &theirs {
             Ok(Deletion::Removed(_)) => Class::Removed,
             Ok(Deletion::Pending(_)) => Class::Stored,
-            Err(refusal) => class_of_refusal(refusal),
+            Err(error) => class_of_error(error),
         };
-        let shown = theirs.ok().filter(|one| !one.is_removed()).map(|one| one.shown().value());
+        let shown = theirs.ok().filter(|one| !one.is_removed()).map(|one| one.object().value());
         self.record(resource, key, &ours, shown.as_ref());
         (class_of_response(&ours), class)
     }

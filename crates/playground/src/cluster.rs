@@ -1,84 +1,84 @@
-//! The stand-ins for scheduler, kubelets, and the two workload controllers, without I/O and without
-//! a clock: told what the API server shows, they say what to do next.
+//! Fake scheduler, kubelets, Deployment controller, and ReplicaSet controller, without I/O and
+//! without a clock: they take objects of the API server and return actions.
 //!
-//! Start at [`Cluster::decide`]. Decisions rest on what was seen, so all that there is to see must
-//! be shown before the next decision.
+//! Start at [`Cluster::decide`]. Decisions use the observed objects, so all changes must be applied
+//! before the next decision.
 
-mod act;
+mod action;
 mod addresses;
 pub mod facts;
-mod houses;
 mod kubelet;
+mod nodes;
 mod pods;
 mod replicas;
 mod rollout;
 mod scheduler;
 mod sets;
 
-pub use act::Act;
+pub use action::ControllerAction;
 pub use addresses::of_node;
 
 use std::time::Duration;
 
 use endpointd_apiserver::store::{Key, Stored};
 
-use houses::Houses;
+use nodes::NodeTable;
 use pods::Pods;
 use sets::Sets;
 
-/// What is known of the cluster, and what is due.
+/// The observed objects and the pending work.
 pub struct Cluster {
     seed: u64,
-    houses: Houses,
+    nodes: NodeTable,
     pods: Pods,
     sets: Sets,
 }
 
 impl Cluster {
     pub fn new(seed: u64) -> Self {
-        let (houses, pods, sets) = (Houses::default(), Pods::default(), Sets::default());
-        Self { seed, houses, pods, sets }
+        let (nodes, pods, sets) = (NodeTable::default(), Pods::default(), Sets::default());
+        Self { seed, nodes, pods, sets }
     }
 
-    /// An object as it is now; `None`: it is gone. Other shelves do not matter here.
-    pub fn see(&mut self, shelf: &str, key: &Key, object: Option<&Stored>, now: Duration) {
-        match shelf {
+    /// Applies an object; `None` means deleted. Ignores other resources.
+    pub fn apply(&mut self, resource: &str, key: &Key, object: Option<&Stored>, now: Duration) {
+        match resource {
             "nodes" => {
-                self.houses.see(key.name(), object);
-                self.pods.look_again(key.name(), &self.houses, self.seed, now);
+                self.nodes.apply(key.name(), object);
+                self.pods.reschedule_node(key.name(), &self.nodes, self.seed, now);
             }
             "pods" => {
-                let owners = self.pods.see(key, object, &mut self.houses);
-                owners.iter().for_each(|owner| self.sets.soil(owner, now));
-                self.pods.look(key, &self.houses, self.seed, now);
+                let owners = self.pods.apply(key, object, &mut self.nodes);
+                owners.iter().for_each(|owner| self.sets.mark_dirty(owner, now));
+                self.pods.schedule_next_step(key, &self.nodes, self.seed, now);
             }
-            "replicasets" => self.sets.see_replica_set(key, object, now),
-            "deployments" => self.sets.see_deployment(key, object, now),
+            "replicasets" => self.sets.apply_replica_set(key, object, now),
+            "deployments" => self.sets.apply_deployment(key, object, now),
             _ => {}
         }
     }
 
-    /// What to do now: about `max` acts.
-    pub fn decide(&mut self, now: Duration, max: usize) -> Vec<Act> {
-        let mut acts: Vec<Act> = self.houses.unreported().collect();
-        // Pods are made before they are started: a large world is whole before it moves, and moves in
-        // few rounds.
-        while acts.len() < max
-            && let Some(uid) = self.sets.next_soiled(now)
+    /// The actions that are due, about `max` of them.
+    pub fn decide(&mut self, now: Duration, max: usize) -> Vec<ControllerAction> {
+        let mut actions: Vec<ControllerAction> = self.nodes.unreported().collect();
+        // Creates pods before starting any, so that the pods of a large cluster start in few
+        // rounds.
+        while actions.len() < max
+            && let Some(uid) = self.sets.next_dirty(now)
         {
-            acts.extend(self.sets.decide(&uid, &self.pods, self.seed, now));
+            actions.extend(self.sets.decide(&uid, &self.pods, self.seed, now));
         }
-        self.pods.place(&mut self.houses, max, &mut acts);
-        self.pods.steps(&mut self.houses, now, max, &mut acts);
-        acts
+        self.pods.schedule(&mut self.nodes, max, &mut actions);
+        self.pods.run_due_steps(&mut self.nodes, now, max, &mut actions);
+        actions
     }
 
-    /// When something is due by itself; acts that follow from what was just seen are due at once.
+    /// When the next delayed action is due. Actions that follow from a change are due at once.
     pub fn wake_at(&self) -> Option<Duration> {
         [self.pods.wake_at(), self.sets.wake_at()].into_iter().flatten().min()
     }
 
-    /// The pods of a Deployment that are not on their way out, by name.
+    /// The active pods of a Deployment, by name.
     pub fn pods_of(&self, deployment: &Key) -> Vec<Key> {
         let sets = self.sets.replica_sets_of(deployment);
         let mut keys: Vec<Key> = sets.iter().flat_map(|uid| self.pods.active_of(uid)).collect();

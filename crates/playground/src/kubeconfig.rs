@@ -1,26 +1,26 @@
-//! The file that tells kubectl where the playground is.
+//! The kubeconfig of the playground.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Who may be overwritten: what begins with this is ours.
+/// Only files that begin with this line are overwritten.
 const HEAD: &str = "# Written by `endpointd playground`.";
 
-/// Where it goes.
+/// Where the kubeconfig is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A file of its own for each port, gone when the playground is.
+pub enum KubeconfigTarget {
+    /// A temporary file, one for each port, removed at exit.
     Temporary,
-    /// Stays.
-    Chosen(PathBuf),
+    /// Not removed.
+    Path(PathBuf),
 }
 
-/// A written file.
+/// A written kubeconfig.
 #[derive(Debug)]
 pub struct Kubeconfig {
     path: PathBuf,
-    place: Place,
+    place: KubeconfigTarget,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -31,10 +31,10 @@ pub struct WriteError {
 }
 
 impl Kubeconfig {
-    pub fn write(place: Place, port: u16) -> Result<Self, WriteError> {
+    pub fn write(place: KubeconfigTarget, port: u16) -> Result<Self, WriteError> {
         let path = match &place {
-            Place::Chosen(path) => path.clone(),
-            Place::Temporary => {
+            KubeconfigTarget::Path(path) => path.clone(),
+            KubeconfigTarget::Temporary => {
                 std::env::temp_dir().join(format!("endpointd-playground-{port}.kubeconfig"))
             }
         };
@@ -51,14 +51,14 @@ impl Kubeconfig {
 
 impl Drop for Kubeconfig {
     fn drop(&mut self) {
-        if self.place == Place::Temporary {
-            // A leftover only names a port where nobody listens.
+        if self.place == KubeconfigTarget::Temporary {
+            // A file that remains only names a closed port.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Plain HTTP on this machine only: there is no secret in it.
+/// Plain HTTP on the loopback interface, so it contains no credentials.
 fn text(port: u16) -> String {
     format!(
         "{HEAD}\n\
@@ -77,11 +77,11 @@ fn text(port: u16) -> String {
     )
 }
 
-/// Never over a file of somebody else, and never through a link.
+/// Does not overwrite other files and does not follow symbolic links.
 fn write(path: &Path, text: &str) -> Result<(), String> {
     match is_ours(path) {
         Ok(true) => fs::remove_file(path).map_err(|error| error.to_string())?,
-        Ok(false) => return Err("there is a file that is not ours".to_owned()),
+        Ok(false) => return Err("the file exists and was not written by endpointd".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.to_string()),
     }
@@ -104,25 +104,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ours_is_replaced_and_others_are_left_alone() {
+    fn a_file_of_the_playground_is_replaced_and_other_files_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("config");
-        let place = Place::Chosen(path.clone());
+        let place = KubeconfigTarget::Path(path.clone());
         drop(Kubeconfig::write(place.clone(), 1).expect("a new file"));
         drop(Kubeconfig::write(place.clone(), 2).expect("our own file"));
         let written = fs::read_to_string(&path).expect("a chosen file stays");
         assert!(written.contains("http://127.0.0.1:2'"), "{written}");
 
         fs::write(&path, "apiVersion: v1\n").expect("writable");
-        let refused = Kubeconfig::write(place, 3).expect_err("not ours");
-        assert!(refused.to_string().contains("not ours"), "{refused}");
+        let refused = Kubeconfig::write(place, 3).expect_err("another file");
+        assert!(refused.to_string().contains("another file"), "{refused}");
         assert_eq!(fs::read_to_string(&path).expect("still there"), "apiVersion: v1\n");
     }
 
     #[test]
-    fn a_temporary_one_goes_with_its_playground() {
-        // No port has this number, so no other test has this file.
-        let written = Kubeconfig::write(Place::Temporary, 0).expect("a new file");
+    fn a_temporary_file_is_removed_at_the_end() {
+        // No server has port 0, so no other test has this file.
+        let written = Kubeconfig::write(KubeconfigTarget::Temporary, 0).expect("a new file");
         let path = written.path().to_owned();
         assert!(path.exists());
         drop(written);

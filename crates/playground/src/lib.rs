@@ -1,28 +1,28 @@
-//! A cluster in one process, for looking at the controllers at work: the embedded API server, a
-//! small world that lives, and the three controllers through the real client. Start at
+//! A cluster in one process, to observe the controllers: the embedded API server, fake cluster
+//! components, and the three controllers with their real client. Start at
 //! [`Playground::start`].
 //!
-//! The world ([`world`]), the stories ([`story`]), and the stand-ins for scheduler, kubelet, and
-//! workload controllers (`cluster`) are data and decisions without I/O; `perform` writes what they
-//! decide into the API server, `observer` looks on, `view` lays out what people see.
+//! The initial objects ([`cluster_spec`]), the scenarios ([`scenario`]), and the fake scheduler,
+//! kubelets, and workload controllers (`cluster`) are data and decisions without I/O. `apply`
+//! writes the decisions to the API server, `observer` collects statistics, `view` renders them.
 
-pub mod picture;
-pub mod story;
+pub mod cluster_spec;
+pub mod scenario;
 pub mod view;
-pub mod world;
+pub mod view_state;
 
-mod chance;
+mod apply;
 mod cluster;
+mod fake_controllers;
 mod kubeconfig;
 mod observer;
-mod perform;
 mod playground;
-mod reader;
-mod standin;
+mod seeded;
+mod store_reader;
 mod summary;
 
-pub use kubeconfig::Place;
+pub use fake_controllers::TimeScale;
+pub use kubeconfig::KubeconfigTarget;
 pub use observer::Milestones;
 pub use playground::{Options, Playground, StartError, Workload};
-pub use standin::Tempo;
 pub use summary::{Memory, Summary};

@@ -1,8 +1,8 @@
-//! Looks on: reads every change of the store, keeps the few numbers people are shown, and measures
-//! how long a change of a pod takes to arrive in a slice.
+//! Reads every change of the store, counts objects and writes, and measures the latency from the
+//! change of a pod to a slice that shows it.
 
 mod facts;
-mod meter;
+mod latency;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ use endpointd_apiserver::{Kind, kinds};
 use tokio::sync::watch;
 
 use crate::cluster::facts::{NodeFacts, ZONE_LABEL, read};
-use crate::picture::{
-    Conditions, NO_ZONE, Picture, PodCounts, ServicePicture, SliceCounts, SlicePicture, Work,
+use crate::store_reader::{StoreChange, StoreReader};
+use crate::view_state::{
+    Conditions, NO_ZONE, PodCounts, ServiceView, SliceCounts, SliceView, ViewState, Work,
     WriteCounts, ZoneCounts,
 };
-use crate::reader::{News, Reader};
 use facts::{ServiceFacts, SliceFacts, pod_state};
-use meter::{Meter, PodState};
+use latency::{LatencyTracker, PodState};
 
-/// Happenings remembered for the view.
-const TOLD_MAX: usize = 50;
+/// Log lines kept for the view.
+const LOG_MAX: usize = 50;
 const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
 pub struct Observer {
@@ -36,8 +36,8 @@ struct State {
     pods: BTreeMap<Key, PodState>,
     services: BTreeMap<Key, String>,
     slices: BTreeMap<Key, Slice>,
-    meter: Meter,
-    told: VecDeque<(Duration, String)>,
+    tracker: LatencyTracker,
+    log: VecDeque<(Duration, String)>,
     milestones: Milestones,
 }
 
@@ -49,35 +49,35 @@ struct Slice {
     pods: Vec<String>,
 }
 
-/// When things happened for the first time.
+/// The times of first occurrences.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Milestones {
     pub first_slice: Option<Duration>,
-    /// All pods of the world are ready, and slices show it.
+    /// All initial pods are ready and published.
     pub complete: Option<Duration>,
 }
 
 impl Observer {
-    /// `n_pods` is how many the world has when it is complete.
+    /// `n_pods` is the initial number of pods.
     pub fn new(n_pods: usize) -> Self {
-        let meter = Meter::expecting(n_pods);
-        Self { state: Mutex::new(State { meter, ..State::default() }) }
+        let tracker = LatencyTracker::expecting(n_pods);
+        Self { state: Mutex::new(State { tracker, ..State::default() }) }
     }
 
-    /// Reads until told to stop.
+    /// Reads until `stop` is signalled.
     pub async fn run(&self, shared: Shared, started: Instant, mut stop: watch::Receiver<bool>) {
         let mut written = shared.written();
-        let mut reader = self.begin(&shared, started.elapsed());
+        let mut reader = self.start_reading(&shared, started.elapsed());
         loop {
             written.borrow_and_update();
             match shared.with(|server| reader.read(server)) {
-                Ok(news) if !news.is_empty() => {
-                    self.lock().see_all(&news, started.elapsed(), IsNew::Yes);
+                Ok(changes) if !changes.is_empty() => {
+                    self.lock().apply_all(&changes, started.elapsed(), Origin::Write);
                     continue;
                 }
                 Ok(_) => {}
                 Err(_) => {
-                    reader = self.begin(&shared, started.elapsed());
+                    reader = self.start_reading(&shared, started.elapsed());
                     continue;
                 }
             }
@@ -88,7 +88,7 @@ impl Observer {
         }
     }
 
-    fn begin(&self, shared: &Shared, now: Duration) -> Reader {
+    fn start_reading(&self, shared: &Shared, now: Duration) -> StoreReader {
         let watched: Vec<&'static Kind> = [
             ("", "nodes"),
             ("", "pods"),
@@ -99,76 +99,76 @@ impl Observer {
         .iter()
         .map(|(group, resource)| kinds::find(group, resource).expect("it is served"))
         .collect();
-        let (reader, news) = shared.with(|server| Reader::start(server, &watched));
+        let (reader, changes) = shared.with(|server| StoreReader::start(server, &watched));
         let mut state = self.lock();
         state.nodes.clear();
         state.pods.clear();
         state.services.clear();
         state.slices.clear();
-        state.meter.forget_all();
-        state.see_all(&news, now, IsNew::No);
+        state.tracker.reset();
+        state.apply_all(&changes, now, Origin::Initial);
         reader
     }
 
-    /// Remembers a sentence about what happened.
-    pub fn tell(&self, now: Duration, text: &str) {
+    /// Adds a line to the log of the view.
+    pub fn log(&self, now: Duration, text: &str) {
         let mut state = self.lock();
-        if state.told.len() == TOLD_MAX {
-            state.told.pop_front();
+        if state.log.len() == LOG_MAX {
+            state.log.pop_front();
         }
-        state.told.push_back((now, text.to_owned()));
+        state.log.push_back((now, text.to_owned()));
     }
 
     pub fn milestones(&self) -> Milestones {
         self.lock().milestones
     }
 
-    pub fn picture(&self, now: Duration, work: Work) -> Picture {
-        self.lock().picture(now, work)
+    pub fn view_state(&self, now: Duration, work: Work) -> ViewState {
+        self.lock().view_state(now, work)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Numbers for people: what a panic left behind is good enough to look at.
+        // The state is only displayed; after a panic it may be inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether something was just written, or was there before we looked.
+/// Whether a change is a new write or part of the initial list.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum IsNew {
-    Yes,
-    No,
+enum Origin {
+    Write,
+    Initial,
 }
 
 impl State {
-    fn see_all(&mut self, news: &[News], now: Duration, is_new: IsNew) {
-        for News { shelf, key, object } in news {
+    fn apply_all(&mut self, changes: &[StoreChange], now: Duration, origin: Origin) {
+        for StoreChange { resource, key, object } in changes {
             let object = object.as_deref();
-            match *shelf {
-                "nodes" => self.see_node(key, object),
-                "pods" => self.see_pod(key, object, now),
-                "services" => self.see_service(key, object),
-                "endpointslices" => self.see_slice(key, object, now),
+            match *resource {
+                "nodes" => self.apply_node(key, object),
+                "pods" => self.apply_pod(key, object, now),
+                "services" => self.apply_service(key, object),
+                "endpointslices" => self.apply_slice(key, object, now),
                 _ => {}
             }
-            if is_new == IsNew::Yes {
-                self.meter.count_write(shelf, now);
+            if origin == Origin::Write {
+                self.tracker.count_write(resource, now);
             }
         }
-        self.mark(now, is_new);
+        self.update_milestones(now, origin);
     }
 
-    fn mark(&mut self, now: Duration, is_new: IsNew) {
+    fn update_milestones(&mut self, now: Duration, origin: Origin) {
         let Milestones { first_slice, complete } = &mut self.milestones;
-        if first_slice.is_none() && is_new == IsNew::Yes && self.meter.n_slice_writes > 0 {
+        if first_slice.is_none() && origin == Origin::Write && self.tracker.n_slice_writes > 0 {
             *first_slice = Some(now);
         }
-        if complete.is_none() && first_slice.is_some() && self.meter.is_complete() {
+        if complete.is_none() && first_slice.is_some() && self.tracker.is_complete() {
             *complete = Some(now);
         }
     }
 
-    fn see_node(&mut self, key: &Key, object: Option<&Stored>) {
+    fn apply_node(&mut self, key: &Key, object: Option<&Stored>) {
         let Some(stored) = object else {
             self.nodes.remove(key.name());
             return;
@@ -178,17 +178,17 @@ impl State {
         self.nodes.insert(key.name().to_owned(), (zone, is_ready));
     }
 
-    fn see_pod(&mut self, key: &Key, object: Option<&Stored>, now: Duration) {
+    fn apply_pod(&mut self, key: &Key, object: Option<&Stored>, now: Duration) {
         let old = self.pods.get(key).copied();
         let new = object.map(pod_state);
         match new {
             Some(state) => self.pods.insert(key.clone(), state),
             None => self.pods.remove(key),
         };
-        self.meter.pod_changed(key, old, new, now);
+        self.tracker.pod_changed(key, old, new, now);
     }
 
-    fn see_service(&mut self, key: &Key, object: Option<&Stored>) {
+    fn apply_service(&mut self, key: &Key, object: Option<&Stored>) {
         match object {
             Some(stored) => {
                 let kind = read::<ServiceFacts>(stored).kind();
@@ -200,21 +200,21 @@ impl State {
         }
     }
 
-    fn see_slice(&mut self, key: &Key, object: Option<&Stored>, now: Duration) {
+    fn apply_slice(&mut self, key: &Key, object: Option<&Stored>, now: Duration) {
         let old = self.slices.remove(key);
         let slice = object.map(|stored| {
             let service = stored.labels.get(SERVICE_LABEL).map_or("", String::as_str);
             (Key::new(key.namespace(), service), read::<SliceFacts>(stored))
         });
-        let shown: Vec<(&str, PodState)> =
+        let published: Vec<(&str, PodState)> =
             slice.iter().flat_map(|(_, facts)| facts.pods()).collect();
-        for (name, state) in &shown {
-            self.meter.shown(&Key::new(key.namespace(), name), *state, now);
+        for (name, state) in &published {
+            self.tracker.pod_published(&Key::new(key.namespace(), name), *state, now);
         }
         for name in old.iter().flat_map(|slice| &slice.pods) {
-            self.meter.replaced(&Key::new(key.namespace(), name), now);
+            self.tracker.slice_replaced(&Key::new(key.namespace(), name), now);
         }
-        let pods = shown.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let pods = published.iter().map(|(name, _)| (*name).to_owned()).collect();
         if let Some((service, facts)) = slice {
             let slice = Slice {
                 service,
@@ -227,7 +227,7 @@ impl State {
         }
     }
 
-    fn picture(&mut self, elapsed: Duration, work: Work) -> Picture {
+    fn view_state(&mut self, elapsed: Duration, work: Work) -> ViewState {
         let mut zones: BTreeMap<String, ZoneCounts> = BTreeMap::new();
         for (zone, is_ready) in self.nodes.values() {
             let counts = zones.entry(zone.clone()).or_default();
@@ -235,34 +235,34 @@ impl State {
             counts.n_ready += usize::from(*is_ready);
         }
         let n_endpoints = self.slices.values().map(|slice| slice.n_endpoints).sum();
-        Picture {
+        ViewState {
             elapsed,
             zones,
             pods: PodCounts {
                 n_pods: self.pods.len(),
-                n_ready: self.meter.n_ready,
-                n_terminating: self.meter.n_terminating,
+                n_ready: self.tracker.n_ready,
+                n_terminating: self.tracker.n_terminating,
             },
-            services: self.service_pictures(),
+            services: self.service_views(),
             slices: SliceCounts { n_slices: self.slices.len(), n_endpoints },
             writes: WriteCounts {
-                n_slice_writes: self.meter.n_slice_writes,
-                n_endpoints_writes: self.meter.n_endpoints_writes,
-                per_second: self.meter.writes_per_second(elapsed),
+                n_slice_writes: self.tracker.n_slice_writes,
+                n_endpoints_writes: self.tracker.n_endpoints_writes,
+                per_second: self.tracker.writes_per_second(elapsed),
             },
-            latency: self.meter.latency(),
+            latency: self.tracker.latency(),
             work,
-            told: self.told.iter().cloned().collect(),
+            log: self.log.iter().cloned().collect(),
         }
     }
 
-    fn service_pictures(&self) -> Vec<ServicePicture> {
-        let mut all: BTreeMap<&Key, ServicePicture> = self
+    fn service_views(&self) -> Vec<ServiceView> {
+        let mut all: BTreeMap<&Key, ServiceView> = self
             .services
             .iter()
             .map(|(key, kind)| {
                 let (name, kind) = (key.to_string(), kind.clone());
-                (key, ServicePicture { name, kind, ..ServicePicture::default() })
+                (key, ServiceView { name, kind, ..ServiceView::default() })
             })
             .collect();
         for slice in self.slices.values() {
@@ -271,9 +271,9 @@ impl State {
                 service.by_zone.entry(zone.clone()).or_default().add(*conditions);
             }
             let (address_type, n_endpoints) = (slice.address_type.clone(), slice.n_endpoints);
-            service.slices.push(SlicePicture { address_type, n_endpoints });
+            service.slices.push(SliceView { address_type, n_endpoints });
         }
-        let mut all: Vec<ServicePicture> = all.into_values().collect();
+        let mut all: Vec<ServiceView> = all.into_values().collect();
         all.iter_mut().for_each(|service| service.slices.sort());
         all
     }

@@ -1,4 +1,4 @@
-//! Puts the parts together and takes them down again in order.
+//! Starts the parts of a playground and stops them in order.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use endpointd_apiserver::http::{Shared, serve};
 use endpointd_apiserver::store::Limits;
-use endpointd_apiserver::{Server, Settings, SystemStamps};
+use endpointd_apiserver::{Server, Settings, SystemClockAndIds};
 use endpointd_client::ConnectOptions;
 use endpointd_runtime::{PollBatcher, RunError};
 use endpointd_status::StatusHandle;
@@ -16,33 +16,33 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::kubeconfig::{Kubeconfig, Place, WriteError};
+use crate::apply;
+use crate::cluster_spec::{ClusterSpec, Size};
+use crate::fake_controllers::{FakeControllers, TimeScale};
+use crate::kubeconfig::{Kubeconfig, KubeconfigTarget, WriteError};
 use crate::observer::Observer;
-use crate::perform;
-use crate::picture::{Picture, Work};
-use crate::standin::{StandIn, Tempo};
-use crate::story::Scenario;
+use crate::scenario::Scenario;
 use crate::summary::{Memory, Summary};
-use crate::world::{Size, World};
+use crate::view_state::{ViewState, Work};
 
-/// What to play, already checked.
+/// Validated options.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub size: Size,
     pub workload: Workload,
     pub scenario: Scenario,
     pub seed: u64,
-    pub tempo: Tempo,
-    /// Zero: any that is free.
+    pub time_scale: TimeScale,
+    /// Zero: any free port.
     pub port: u16,
-    pub kubeconfig: Place,
+    pub kubeconfig: KubeconfigTarget,
     pub version: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// Services, and the Deployments behind them.
-    World,
+    /// Services and Deployments.
+    Default,
     /// Nodes only.
     None,
 }
@@ -57,36 +57,36 @@ pub enum StartError {
     Controllers(#[from] RunError),
 }
 
-/// A running one.
+/// A running playground.
 pub struct Playground {
     options: Options,
     shared: Shared,
     started: Instant,
     url: String,
-    pages: Option<SocketAddr>,
+    status_address: Option<SocketAddr>,
     kubeconfig: Kubeconfig,
     observer: Arc<Observer>,
-    board: StatusHandle,
-    stop: Stops,
+    status: StatusHandle,
+    stop: StopSignals,
     tasks: Tasks,
 }
 
-/// One switch for each that must stop before the next may.
-struct Stops {
-    stand_in: watch::Sender<bool>,
+/// One stop signal for each part, because they stop one after the other.
+struct StopSignals {
+    fake_controllers: watch::Sender<bool>,
     controllers: oneshot::Sender<()>,
     server: oneshot::Sender<()>,
 }
 
 struct Tasks {
-    stand_in: JoinHandle<()>,
+    fake_controllers: JoinHandle<()>,
     observer: JoinHandle<()>,
     controllers: JoinHandle<Result<(), RunError>>,
     server: JoinHandle<io::Result<()>>,
 }
 
 impl Playground {
-    /// Returns when the controllers run; the world comes up by and by.
+    /// Returns when the controllers run; the initial objects are created afterwards.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let started = Instant::now();
         let port = options.port;
@@ -96,54 +96,54 @@ impl Playground {
         let port = listener.local_addr().map_err(bind)?.port();
         let kubeconfig = Kubeconfig::write(options.kubeconfig.clone(), port)?;
 
-        let world = match options.workload {
-            Workload::World => World::generate(options.size, options.seed),
-            Workload::None => World::empty(options.size, options.seed),
+        let spec = match options.workload {
+            Workload::Default => ClusterSpec::generate(options.size, options.seed),
+            Workload::None => ClusterSpec::empty(options.size, options.seed),
         };
-        let server = Server::new(Box::new(SystemStamps), settings(world.n_pods()));
+        let server = Server::new(Box::new(SystemClockAndIds), settings(spec.n_pods()));
         let shared = Shared::new(server);
         let (stop_server, server_stopped) = oneshot::channel();
-        let serving = serve(listener, shared.clone(), heard(server_stopped));
+        let serving = serve(listener, shared.clone(), wait_for_stop(server_stopped));
         let server = tokio::spawn(serving);
 
-        let observer = Arc::new(Observer::new(world.n_pods()));
-        let (stop_stand_in, stand_in_stopped) = watch::channel(false);
-        let watching = {
+        let observer = Arc::new(Observer::new(spec.n_pods()));
+        let (stop_fake_controllers, fake_controllers_stopped) = watch::channel(false);
+        let observing = {
             let (observer, shared) = (observer.clone(), shared.clone());
-            let stop = stand_in_stopped.clone();
+            let stop = fake_controllers_stopped.clone();
             tokio::spawn(async move { observer.run(shared, started, stop).await })
         };
-        let begun = begin_controllers(&options, kubeconfig.path());
-        let (board, pages, stop_controllers, controllers) = begun.await?;
+        let starting = start_controllers(&options, kubeconfig.path());
+        let (status, status_address, stop_controllers, controllers) = starting.await?;
 
         shared
-            .with(|server| perform::create_world(server, &world))
-            .expect("the API server takes the objects of the world");
-        let stand_in = StandIn {
+            .with(|server| apply::create_objects(server, &spec))
+            .expect("the API server accepts the initial objects");
+        let fake_controllers = FakeControllers {
             shared: shared.clone(),
-            world,
+            spec,
             scenario: options.scenario,
             seed: options.seed,
-            tempo: options.tempo,
+            time_scale: options.time_scale,
             observer: observer.clone(),
             started,
         };
-        let stand_in = tokio::spawn(stand_in.run(stand_in_stopped));
+        let fake_controllers = tokio::spawn(fake_controllers.run(fake_controllers_stopped));
         Ok(Self {
             options,
             shared,
             started,
             url: format!("http://127.0.0.1:{port}"),
-            pages,
+            status_address,
             kubeconfig,
             observer,
-            board,
-            stop: Stops {
-                stand_in: stop_stand_in,
+            status,
+            stop: StopSignals {
+                fake_controllers: stop_fake_controllers,
                 controllers: stop_controllers,
                 server: stop_server,
             },
-            tasks: Tasks { stand_in, observer: watching, controllers, server },
+            tasks: Tasks { fake_controllers, observer: observing, controllers, server },
         })
     }
 
@@ -151,9 +151,9 @@ impl Playground {
         &self.url
     }
 
-    /// Where the controllers show what they know and do.
-    pub fn pages(&self) -> Option<SocketAddr> {
-        self.pages
+    /// The address of the controllers' status server.
+    pub fn status_address(&self) -> Option<SocketAddr> {
+        self.status_address
     }
 
     pub fn kubeconfig(&self) -> &Path {
@@ -164,23 +164,23 @@ impl Playground {
         &self.options
     }
 
-    /// The API server itself, for whoever is in the same process.
+    /// The API server, for callers in this process.
     pub fn server(&self) -> &Shared {
         &self.shared
     }
 
-    pub fn picture(&self) -> Picture {
-        self.observer.picture(self.started.elapsed(), work(&self.board))
+    pub fn view_state(&self) -> ViewState {
+        self.observer.view_state(self.started.elapsed(), work(&self.status))
     }
 
-    /// Stops the story, then the controllers, then the server.
+    /// Stops the scenario, then the controllers, then the server.
     pub async fn stop(self) -> Summary {
-        let Self { options, shared, started, observer, board, stop, tasks, kubeconfig, .. } = self;
-        let picture = observer.picture(started.elapsed(), work(&board));
+        let Self { options, shared, started, observer, status, stop, tasks, kubeconfig, .. } = self;
+        let view_state = observer.view_state(started.elapsed(), work(&status));
         let memory = Memory::of_this_process();
-        // Who is gone already need not be told, and how they ended changes nothing.
-        let _ = stop.stand_in.send(true);
-        let _ = (tasks.stand_in.await, tasks.observer.await);
+        // A send fails only if the receiver has stopped.
+        let _ = stop.fake_controllers.send(true);
+        let _ = (tasks.fake_controllers.await, tasks.observer.await);
         let _ = stop.controllers.send(());
         let _ = tasks.controllers.await;
         let _ = stop.server.send(());
@@ -189,14 +189,14 @@ impl Playground {
         Summary {
             scenario: options.scenario.name(),
             seed: options.seed,
-            picture,
+            view_state,
             milestones: observer.milestones(),
             memory,
         }
     }
 }
 
-/// The past is kept for watchers that are a little behind, not for ever.
+/// Limits the history that is kept for watches.
 fn settings(n_pods: usize) -> Settings {
     const CHANGED_BYTES: usize = 8 << 20;
     const CHANGED_BYTES_PER_POD: usize = 128;
@@ -210,8 +210,8 @@ fn settings(n_pods: usize) -> Settings {
 type Controllers =
     (StatusHandle, Option<SocketAddr>, oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
 
-/// `endpointd run`, in this process, over TCP like everybody else.
-async fn begin_controllers(options: &Options, kubeconfig: &Path) -> Result<Controllers, RunError> {
+/// Starts the controllers in this process, as `endpointd run` does; they connect over TCP.
+async fn start_controllers(options: &Options, kubeconfig: &Path) -> Result<Controllers, RunError> {
     let run_options = endpointd_runtime::Options {
         connect: ConnectOptions {
             kubeconfig: Some(kubeconfig.to_owned()),
@@ -233,11 +233,11 @@ async fn begin_controllers(options: &Options, kubeconfig: &Path) -> Result<Contr
         let started = move |running: endpointd_runtime::Running| {
             let _ = sender.send((running.board, running.address));
         };
-        endpointd_runtime::run(run_options, started, heard(stopped)).await
+        endpointd_runtime::run(run_options, started, wait_for_stop(stopped)).await
     });
     match running.await {
-        Ok((board, pages)) => Ok((board, pages, stop, task)),
-        // It ended before it began.
+        Ok((status, status_address)) => Ok((status, status_address, stop, task)),
+        // The controllers stopped before they were ready.
         Err(_) => match task.await {
             Ok(Err(error)) => Err(error),
             Ok(Ok(())) | Err(_) => panic!("the controllers ended without a reason"),
@@ -245,13 +245,13 @@ async fn begin_controllers(options: &Options, kubeconfig: &Path) -> Result<Contr
     }
 }
 
-async fn heard(stopped: oneshot::Receiver<()>) {
-    // A dropped sender says the same.
+async fn wait_for_stop(stopped: oneshot::Receiver<()>) {
+    // A dropped sender is a stop signal, too.
     let _ = stopped.await;
 }
 
-fn work(board: &StatusHandle) -> Work {
-    let Some((report, _)) = board.view().report else { return Work::default() };
+fn work(status: &StatusHandle) -> Work {
+    let Some((report, _)) = status.view().report else { return Work::default() };
     let sum = |count: fn(&endpointd_engine::ControllerStatus) -> usize| -> usize {
         report.controllers.iter().map(count).sum()
     };

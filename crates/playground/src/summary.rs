@@ -1,20 +1,20 @@
-//! What came of it all, for scripts.
+//! The summary of a run, for scripts.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::observer::Milestones;
-use crate::picture::{Conditions, Picture};
+use crate::view_state::{Conditions, ViewState};
 
-/// The end of a playground.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Summary {
     pub scenario: &'static str,
     pub seed: u64,
-    pub picture: Picture,
+    pub view_state: ViewState,
     pub milestones: Milestones,
-    /// Of this process, at the end and at its highest; unknown where there is no `/proc`.
+    /// Of this process: at the end, and its peak; `None` if there is no `/proc`.
     pub memory: Option<Memory>,
 }
 
@@ -39,14 +39,14 @@ fn kib(status: &str, name: &str) -> Option<u64> {
 impl Summary {
     pub fn endpoints(&self) -> Conditions {
         let mut all = Conditions::default();
-        let zones = self.picture.services.iter().flat_map(|service| service.by_zone.values());
+        let zones = self.view_state.services.iter().flat_map(|service| service.by_zone.values());
         zones.for_each(|conditions| all.add(*conditions));
         all
     }
 
     pub fn to_json(&self) -> Value {
-        let Picture { elapsed, zones, pods, services, slices, writes, latency, work, told } =
-            &self.picture;
+        let ViewState { elapsed, zones, pods, services, slices, writes, latency, work, log } =
+            &self.view_state;
         let endpoints = self.endpoints();
         json!({
             "scenario": self.scenario,
@@ -54,7 +54,7 @@ impl Summary {
             "elapsed_ms": millis(*elapsed),
             "first_slice_ms": self.milestones.first_slice.map(millis),
             "complete_ms": self.milestones.complete.map(millis),
-            "is_settled": work.is_idle(),
+            "is_idle": work.is_idle(),
             "nodes": {
                 "all": zones.values().map(|zone| zone.n_nodes).sum::<usize>(),
                 "ready": zones.values().map(|zone| zone.n_ready).sum::<usize>(),
@@ -80,7 +80,7 @@ impl Summary {
                 "max": millis(latency.max),
             },
             "failing_keys": work.n_backing_off,
-            "steps": told.iter().map(|(_, text)| text).collect::<Vec<_>>(),
+            "steps": log.iter().map(|(_, text)| text).collect::<Vec<_>>(),
             "memory_kib": self.memory.map(|memory| {
                 json!({"resident": memory.resident_kib, "peak": memory.peak_kib})
             }),
@@ -88,7 +88,7 @@ impl Summary {
     }
 }
 
-/// To the hundredth.
+/// Rounded to 0.01 ms.
 fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 100_000.0).round() / 100.0
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_milliseconds() {
+    fn durations_are_in_milliseconds() {
         assert_eq!(millis(Duration::from_micros(1234)), 1.23);
     }
 }

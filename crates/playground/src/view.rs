@@ -1,5 +1,5 @@
-//! How people see a playground: a page that is redrawn on a terminal ([`page`]), or plain lines
-//! elsewhere ([`plain`]). Both are functions from a picture to text; [`screen`] puts a page up.
+//! Views: a page that is redrawn on a terminal ([`page`]), or plain lines ([`plain`]). Both are
+//! functions from a [`ViewState`](crate::view_state::ViewState) to text; [`screen`] draws a page.
 
 pub mod page;
 pub mod plain;
@@ -11,21 +11,21 @@ pub use span::{Colour, Line};
 use std::path::Path;
 use std::time::Duration;
 
-/// What does not change while a playground runs.
+/// The constant properties of a run.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct SessionInfo {
     pub scenario: &'static str,
     pub seed: u64,
     pub url: String,
-    pub pages: Option<String>,
+    pub status_address: Option<String>,
     pub kubeconfig: String,
     pub has_workload: bool,
 }
 
-/// Commands worth a try, in the order people should try them.
-pub fn suggestions(about: &About) -> Vec<String> {
-    let mut lines = vec![format!("export KUBECONFIG={}", about.kubeconfig)];
-    if about.has_workload {
+/// Commands to try, in order.
+pub fn suggestions(session: &SessionInfo) -> Vec<String> {
+    let mut lines = vec![format!("export KUBECONFIG={}", session.kubeconfig)];
+    if session.has_workload {
         lines.extend(
             [
                 "kubectl get endpointslices -n shop -w",
@@ -46,7 +46,12 @@ pub fn suggestions(about: &About) -> Vec<String> {
             .map(str::to_owned),
         );
     }
-    lines.extend(about.pages.iter().map(|pages| format!("curl -s {pages}/report?pretty")));
+    lines.extend(
+        session
+            .status_address
+            .iter()
+            .map(|status_address| format!("curl -s {status_address}/report?pretty")),
+    );
     lines
 }
 
@@ -67,7 +72,7 @@ pub fn short(time: Duration) -> String {
     }
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
@@ -82,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_short() {
+    fn durations_are_short() {
         assert_eq!(clock(Duration::from_secs(65)), "1:05");
         assert_eq!(short(Duration::from_micros(812)), "0.8 ms");
         assert_eq!(short(Duration::from_millis(12)), "12 ms");
@@ -90,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_paths_are_quoted() {
+    fn unusual_paths_are_quoted() {
         assert_eq!(quoted(Path::new("here/a-1.kubeconfig")), "here/a-1.kubeconfig");
         assert_eq!(quoted(Path::new("it's here")), r"'it'\''s here'");
     }

@@ -1,6 +1,6 @@
-//! A tutorial on Services, with kubectl as it is on this machine.
+//! A tutorial on Services with the kubectl of this machine.
 
-mod expected;
+mod expected_state;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,19 +10,19 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use endpointd_playground::story::Scenario;
-use endpointd_playground::world::Size;
-use endpointd_playground::{Options, Place, Playground, Tempo, Workload};
+use endpointd_playground::cluster_spec::Size;
+use endpointd_playground::scenario::Scenario;
+use endpointd_playground::{KubeconfigTarget, Options, Playground, TimeScale, Workload};
 use tempfile::TempDir;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Kubectl {
     home: TempDir,
 }
 
 impl Kubectl {
-    /// `None` means skip, because there is no kubectl here; under `CI=true` that is a failure.
+    /// `None` if there is no kubectl: the test is skipped. With `CI=true` that is a failure.
     fn find() -> Option<Self> {
         let found = Command::new("kubectl").args(["version", "--client"]).output();
         if found.is_ok_and(|output| output.status.success()) {
@@ -38,62 +38,62 @@ impl Kubectl {
         self.home.path().join("config")
     }
 
-    fn command(&self, words: &str) -> Command {
+    fn command(&self, args: &str) -> Command {
         let mut command = Command::new("kubectl");
-        command.args(words.split(' ')).stdin(Stdio::null());
+        command.args(args.split(' ')).stdin(Stdio::null());
         command.env("HOME", self.home.path()).env("KUBECONFIG", self.kubeconfig());
         command
     }
 
-    /// Runs and gives back what it printed; it must succeed.
+    /// Runs kubectl, which must succeed, and returns its output.
     #[track_caller]
-    fn say(&self, words: &str) -> String {
-        succeeded(words, self.command(words).output().expect("kubectl runs"))
+    fn run(&self, args: &str) -> String {
+        succeeded(args, self.command(args).output().expect("kubectl runs"))
     }
 
-    /// Repeats until what it prints is as wanted.
+    /// Repeats a command until its output is as wanted.
     #[track_caller]
-    fn until(&self, words: &str, is_wanted: impl Fn(&str) -> bool) -> String {
-        let asked = Instant::now();
+    fn wait_until(&self, args: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+        let started = Instant::now();
         loop {
-            let printed = self.say(words);
-            if is_wanted(&printed) {
-                return printed;
+            let stdout = self.run(args);
+            if is_wanted(&stdout) {
+                return stdout;
             }
-            assert!(asked.elapsed() < PATIENCE, "kubectl {words}:\n{printed}");
+            assert!(started.elapsed() < TIMEOUT, "kubectl {args}:\n{stdout}");
             thread::sleep(Duration::from_millis(100));
         }
     }
 
-    /// Edits in an editor that is a script.
+    /// Runs `kubectl edit` with a script as the editor.
     #[track_caller]
-    fn edit(&self, words: &str, script: &str) -> String {
+    fn edit(&self, args: &str, script: &str) -> String {
         let editor = self.home.path().join("editor");
         fs::write(&editor, format!("#!/bin/sh\n{script}\n")).expect("writable");
         let editor = format!("sh {}", editor.display());
-        let output = self.command(words).env("KUBE_EDITOR", editor).output();
-        succeeded(words, output.expect("kubectl runs"))
+        let output = self.command(args).env("KUBE_EDITOR", editor).output();
+        succeeded(args, output.expect("kubectl runs"))
     }
 }
 
 #[track_caller]
-fn succeeded(words: &str, output: Output) -> String {
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    let complained = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "kubectl {words}: {printed}{complained}");
-    printed
+fn succeeded(args: &str, output: Output) -> String {
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "kubectl {args}: {stdout}{stderr}");
+    stdout
 }
 
-/// `kubectl … -w`, and the lines it has printed; killed at the end.
+/// A running `kubectl … -w` and the lines it printed; killed when dropped.
 struct Watch {
     child: Child,
     lines: mpsc::Receiver<String>,
 }
 
 impl Watch {
-    fn start(kubectl: &Kubectl, words: &str) -> Self {
+    fn start(kubectl: &Kubectl, args: &str) -> Self {
         let mut child =
-            kubectl.command(words).stdout(Stdio::piped()).spawn().expect("kubectl starts");
+            kubectl.command(args).stdout(Stdio::piped()).spawn().expect("kubectl starts");
         let out = BufReader::new(child.stdout.take().expect("piped"));
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
@@ -104,9 +104,9 @@ impl Watch {
 
     #[track_caller]
     fn line_with(&self, text: &str) -> String {
-        let asked = Instant::now();
+        let started = Instant::now();
         let mut seen = String::new();
-        while let Some(left) = PATIENCE.checked_sub(asked.elapsed()) {
+        while let Some(left) = TIMEOUT.checked_sub(started.elapsed()) {
             let Ok(line) = self.lines.recv_timeout(left) else { break };
             if line.contains(text) {
                 return line;
@@ -130,9 +130,9 @@ async fn playground(kubectl: &Kubectl, workload: Workload) -> Playground {
         workload,
         scenario: Scenario::Idle,
         seed: 1,
-        tempo: Tempo { speed: 3, ..Tempo::default() },
+        time_scale: TimeScale { speed: 3, ..TimeScale::default() },
         port: 0,
-        kubeconfig: Place::Chosen(kubectl.kubeconfig()),
+        kubeconfig: KubeconfigTarget::Path(kubectl.kubeconfig()),
         version: "test".to_owned(),
     };
     Playground::start(options).await.expect("it starts")
@@ -141,15 +141,15 @@ async fn playground(kubectl: &Kubectl, workload: Workload) -> Playground {
 const SLICE_IPS: &str = "get endpointslices -l kubernetes.io/service-name=hello \
                          -o jsonpath={.items[*].endpoints[*].addresses[0]}";
 
-fn n_words(printed: &str) -> usize {
-    printed.split_whitespace().count()
+fn n_words(stdout: &str) -> usize {
+    stdout.split_whitespace().count()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tutorial_on_services() {
+async fn the_tutorial_on_services_works() {
     let Some(kubectl) = Kubectl::find() else { return };
     let playground = playground(&kubectl, Workload::None).await;
-    let told = tokio::task::spawn_blocking(move || {
+    let tutorial = tokio::task::spawn_blocking(move || {
         create_and_expose(&kubectl);
         scale_while_watching(&kubectl);
         lose_a_pod(&kubectl);
@@ -158,117 +158,117 @@ async fn a_tutorial_on_services() {
         look_closer(&kubectl);
         clean_up(&kubectl);
     });
-    told.await.expect("the tutorial works");
+    tutorial.await.expect("the tutorial works");
     playground.stop().await;
 }
 
 fn create_and_expose(kubectl: &Kubectl) {
-    kubectl.say("create deployment hello --image=nginx:1 --replicas=2 --port=80");
-    kubectl.say("expose deployment hello");
-    let status = kubectl.say("rollout status deployment/hello --timeout=60s");
+    kubectl.run("create deployment hello --image=nginx:1 --replicas=2 --port=80");
+    kubectl.run("expose deployment hello");
+    let status = kubectl.run("rollout status deployment/hello --timeout=60s");
     assert!(status.contains("successfully rolled out"), "{status}");
-    kubectl.until(SLICE_IPS, |ips| n_words(ips) == 2);
-    let table = kubectl.say("get endpointslices,endpoints,services,deployments,pods");
+    kubectl.wait_until(SLICE_IPS, |ips| n_words(ips) == 2);
+    let table = kubectl.run("get endpointslices,endpoints,services,deployments,pods");
     assert!(table.contains("endpointslice.discovery.k8s.io/hello-"), "{table}");
 }
 
 fn scale_while_watching(kubectl: &Kubectl) {
     let watch = Watch::start(kubectl, "get endpointslices -w");
     watch.line_with("hello-");
-    kubectl.say("scale deployment hello --replicas=6");
-    // kubectl shows three addresses and counts the rest.
+    kubectl.run("scale deployment hello --replicas=6");
+    // kubectl prints three addresses and counts the others.
     watch.line_with("+ 3 more...");
-    kubectl.say("wait --for=condition=available deployment/hello --timeout=60s");
-    kubectl.say("scale deployment hello --replicas=3");
-    kubectl.until("get pods --no-headers", |pods| pods.lines().count() == 3);
-    kubectl.until(SLICE_IPS, |ips| n_words(ips) == 3);
+    kubectl.run("wait --for=condition=available deployment/hello --timeout=60s");
+    kubectl.run("scale deployment hello --replicas=3");
+    kubectl.wait_until("get pods --no-headers", |pods| pods.lines().count() == 3);
+    kubectl.wait_until(SLICE_IPS, |ips| n_words(ips) == 3);
 }
 
 fn lose_a_pod(kubectl: &Kubectl) {
     let names = "get pods -o jsonpath={.items[*].metadata.name}";
-    let before = kubectl.say(names);
+    let before = kubectl.run(names);
     let first = before.split_whitespace().next().expect("there are pods").to_owned();
-    kubectl.say(&format!("delete pod {first}"));
+    kubectl.run(&format!("delete pod {first}"));
     let published = "get endpointslices -l kubernetes.io/service-name=hello \
                      -o jsonpath={.items[*].endpoints[*].targetRef.name}";
-    let shown = kubectl.until(published, |pods| n_words(pods) == 3 && !pods.contains(&first));
+    let shown = kubectl.wait_until(published, |pods| n_words(pods) == 3 && !pods.contains(&first));
     assert!(!before.split_whitespace().eq(shown.split_whitespace()), "another took its place");
 }
 
 fn change_the_selector(kubectl: &Kubectl) {
-    kubectl.say("run other --image=nginx:1 --labels=app=other --port=80");
-    kubectl.say("wait --for=condition=Ready pod/other --timeout=60s");
+    kubectl.run("run other --image=nginx:1 --labels=app=other --port=80");
+    kubectl.run("wait --for=condition=Ready pod/other --timeout=60s");
     let edited =
         kubectl.edit("edit service hello", "sed -i '/selector:/,$s/app: hello/app: other/' $1");
     assert!(edited.contains("service/hello edited"), "{edited}");
-    let ip = kubectl.say("get pod other -o jsonpath={.status.podIP}");
-    kubectl.until(SLICE_IPS, |ips| ips == ip);
+    let ip = kubectl.run("get pod other -o jsonpath={.status.podIP}");
+    kubectl.wait_until(SLICE_IPS, |ips| ips == ip);
     kubectl.edit("edit service hello", "sed -i '/selector:/,$s/app: other/app: hello/' $1");
-    kubectl.until(SLICE_IPS, |ips| n_words(ips) == 3);
+    kubectl.wait_until(SLICE_IPS, |ips| n_words(ips) == 3);
 }
 
 fn roll_out_and_back(kubectl: &Kubectl) {
     let images = "get pods -l app=hello -o jsonpath={.items[*].spec.containers[0].image}";
     let all = |image: &'static str| {
-        move |printed: &str| {
-            n_words(printed) == 3 && printed.split_whitespace().all(|one| one == image)
+        move |stdout: &str| {
+            n_words(stdout) == 3 && stdout.split_whitespace().all(|one| one == image)
         }
     };
-    kubectl.say("set image deployment/hello nginx=nginx:2");
-    kubectl.say("rollout status deployment/hello --timeout=60s");
-    kubectl.until(images, all("nginx:2"));
-    let history = kubectl.say("rollout history deployment/hello");
+    kubectl.run("set image deployment/hello nginx=nginx:2");
+    kubectl.run("rollout status deployment/hello --timeout=60s");
+    kubectl.wait_until(images, all("nginx:2"));
+    let history = kubectl.run("rollout history deployment/hello");
     assert!(history.contains("\n2 "), "{history}");
-    kubectl.say("rollout undo deployment/hello");
-    kubectl.say("rollout status deployment/hello --timeout=60s");
-    kubectl.until(images, all("nginx:1"));
-    kubectl.until(SLICE_IPS, |ips| n_words(ips) == 3);
+    kubectl.run("rollout undo deployment/hello");
+    kubectl.run("rollout status deployment/hello --timeout=60s");
+    kubectl.wait_until(images, all("nginx:1"));
+    kubectl.wait_until(SLICE_IPS, |ips| n_words(ips) == 3);
 }
 
 fn look_closer(kubectl: &Kubectl) {
-    let described = kubectl.say("describe service hello");
+    let described = kubectl.run("describe service hello");
     assert!(described.contains("Endpoints:"), "{described}");
-    let described = kubectl.say("describe deployment hello");
+    let described = kubectl.run("describe deployment hello");
     assert!(described.contains("3 desired | 3 updated | 3 total | 3 available"), "{described}");
-    let described = kubectl.say("describe endpointslices");
+    let described = kubectl.run("describe endpointslices");
     assert!(described.contains("TargetRef:  Pod/hello-"), "{described}");
-    let explained = kubectl.say("explain endpointslice.endpoints.conditions");
+    let explained = kubectl.run("explain endpointslice.endpoints.conditions");
     assert!(explained.contains("serving"), "{explained}");
 }
 
 fn clean_up(kubectl: &Kubectl) {
-    kubectl.say("delete service,deployment hello");
-    kubectl.say("delete pod other");
-    kubectl.until("get pods,replicasets,endpoints -o name", |names| {
+    kubectl.run("delete service,deployment hello");
+    kubectl.run("delete pod other");
+    kubectl.wait_until("get pods,replicasets,endpoints -o name", |names| {
         names.trim() == "endpoints/kubernetes"
     });
-    kubectl.until("get endpointslices -o name", |names| n_words(names) == 1);
+    kubectl.wait_until("get endpointslices -o name", |names| n_words(names) == 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suggested_commands_work() {
     let Some(kubectl) = Kubectl::find() else { return };
-    let playground = playground(&kubectl, Workload::World).await;
+    let playground = playground(&kubectl, Workload::Default).await;
     let shared = playground.server().clone();
-    let told = tokio::task::spawn_blocking(move || {
-        kubectl.say("wait -n shop --for=condition=available deployment --all --timeout=60s");
-        kubectl.say("scale deployment web -n shop --replicas=150");
-        kubectl.say("rollout status deployment/web -n shop --timeout=60s");
-        kubectl.say("set image deployment web -n shop app=playground.example/web:next");
-        kubectl.say("annotate pods -n shop -l app=api endpointd-playground/ready=false");
+    let tutorial = tokio::task::spawn_blocking(move || {
+        kubectl.run("wait -n shop --for=condition=available deployment --all --timeout=60s");
+        kubectl.run("scale deployment web -n shop --replicas=150");
+        kubectl.run("rollout status deployment/web -n shop --timeout=60s");
+        kubectl.run("set image deployment web -n shop app=playground.example/web:next");
+        kubectl.run("annotate pods -n shop -l app=api endpointd-playground/ready=false");
         let conditions = "get endpointslices -n shop -l kubernetes.io/service-name=api \
                           -o jsonpath={.items[*].endpoints[*].conditions.ready}";
-        kubectl.until(conditions, |printed| !printed.contains("true"));
-        kubectl.say("delete node node-01");
-        kubectl.say("rollout status deployment/web -n shop --timeout=60s");
+        kubectl.wait_until(conditions, |stdout| !stdout.contains("true"));
+        kubectl.run("delete node node-01");
+        kubectl.run("rollout status deployment/web -n shop --timeout=60s");
         let slices = "get endpointslices -n shop -o name -l kubernetes.io/service-name=web";
-        let n_slices = n_words(&kubectl.say(slices));
+        let n_slices = n_words(&kubectl.run(slices));
         assert!(n_slices >= 2, "150 do not fit into one: {n_slices}");
     });
-    told.await.expect("the commands work");
-    let asked = Instant::now();
-    while let Some(difference) = shared.with(|server| expected::difference(server)) {
-        assert!(asked.elapsed() < PATIENCE, "{difference}");
+    tutorial.await.expect("the commands work");
+    let started = Instant::now();
+    while let Some(difference) = shared.with(|server| expected_state::difference(server)) {
+        assert!(started.elapsed() < TIMEOUT, "{difference}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     playground.stop().await;

@@ -1,43 +1,43 @@
-//! Conversations with an API server, as data: what is asked (`scripts/*.txt`), what the real
-//! kube-apiserver answered (`recorded/*.json`), and how the two are compared.
+//! Conformance of the embedded API server: requests (`scripts/*.txt`), recorded responses of
+//! kube-apiserver (`recorded/*.json`), and their comparison.
 //!
-//! Start at [`Script::all`] and [`hold`].
+//! Start at [`Script::all`] and [`replay`].
 
-mod door;
-mod mask;
+mod client;
+mod normalize;
 mod script;
 
-pub use door::{Door, DoorError, ours};
+pub use client::{HttpClient, RequestError, start_embedded};
 pub use script::{Comparison, Exchange, Script};
 
 use serde_json::{Value, json};
 
-/// Has the conversation and gives back every answer, with what differs from run to run masked.
-pub fn hold(script: &Script, door: &Door) -> Result<Vec<Value>, DoorError> {
+/// Sends the requests of a script and returns the normalized responses.
+pub fn replay(script: &Script, client: &HttpClient) -> Result<Vec<Value>, RequestError> {
     let namespace = json!({"metadata": {"name": script.namespace()}}).to_string();
-    door.ask("POST", "/api/v1/namespaces", &namespace)?;
+    client.send("POST", "/api/v1/namespaces", &namespace)?;
     let mut variables = script.variables();
     let mut answers = Vec::new();
     for exchange in &script.exchanges {
-        let path = script::filled(&exchange.path, &variables);
-        let body = script::filled(&exchange.body, &variables);
-        let (status, text) = door.ask(&exchange.method, &path, &body)?;
-        let answer = mask::parsed(&text);
+        let path = script::substitute(&exchange.path, &variables);
+        let body = script::substitute(&exchange.body, &variables);
+        let (status, text) = client.send(&exchange.method, &path, &body)?;
+        let answer = normalize::parse_body(&text);
         for (name, pointer) in &exchange.captures {
             let found = answer.pointer(pointer).cloned().unwrap_or(Value::Null);
             let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
             variables.insert(name.clone(), text);
         }
         let body = match exchange.comparison {
-            Comparison::Whole => mask::masked(answer),
-            Comparison::Reason => mask::reason(&answer),
+            Comparison::Whole => normalize::normalize(answer),
+            Comparison::Reason => normalize::status_reason(&answer),
         };
-        answers.push(json!({"asked": exchange.line, "status": status, "body": body}));
+        answers.push(json!({"request": exchange.line, "status": status, "body": body}));
     }
     Ok(answers)
 }
 
-/// The first differences between two conversations, each in a few lines; empty when they agree.
+/// The differences between two lists of responses, a few lines each.
 pub fn differences(recorded: &[Value], found: &[Value]) -> Vec<String> {
     let mut all = Vec::new();
     if recorded.len() != found.len() {
@@ -45,9 +45,9 @@ pub fn differences(recorded: &[Value], found: &[Value]) -> Vec<String> {
     }
     for (recorded, found) in recorded.iter().zip(found) {
         let mut paths = Vec::new();
-        mask::compare(recorded, found, "", &mut paths);
+        normalize::compare(recorded, found, "", &mut paths);
         if !paths.is_empty() {
-            all.push(format!("{}\n  {}", recorded["asked"], paths.join("\n  ")));
+            all.push(format!("{}\n  {}", recorded["request"], paths.join("\n  ")));
         }
     }
     all

@@ -1,7 +1,7 @@
-//! Scripts: one exchange a line, `METHOD[:variant] PATH [BODY]`.
+//! Scripts have one exchange in each line: `METHOD[:variant] PATH [BODY]`.
 //!
-//! `> NAME /json/pointer` after an exchange captures a part of its answer, used as `$NAME` later.
-//! `! why` before one compares only the status code and the reason, and says why. `#` is a comment.
+//! `> NAME /json/pointer` after an exchange captures a value of its response, used as `$NAME`
+//! later. `! why` before an exchange compares only status code and reason. `#` begins a comment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,28 +10,28 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// A conversation in a namespace of its own.
+/// The exchanges of one script, in a namespace of their own.
 pub struct Script {
     pub name: String,
     pub exchanges: Vec<Exchange>,
 }
 
 pub struct Exchange {
-    /// As it stands in the script.
+    /// The line of the script.
     pub line: String,
     pub method: String,
     pub path: String,
     pub body: String,
     pub comparison: Comparison,
-    /// Name of a variable, and where in the answer its value is.
+    /// Variable names and JSON pointers into the response.
     pub captures: Vec<(String, String)>,
 }
 
-/// How much of an answer is compared.
+/// How much of a response is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     Whole,
-    /// The status code and the reason of the `Status` only.
+    /// Status code and `reason` only.
     Reason,
 }
 
@@ -40,7 +40,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 impl Script {
-    /// Every script, by name.
+    /// All scripts, ordered by name.
     pub fn all() -> io::Result<Vec<Self>> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(folder("scripts"))? {
@@ -62,7 +62,7 @@ impl Script {
         format!("conformance-{}", self.name)
     }
 
-    /// Short names for the paths that every script uses.
+    /// Variables for the paths that every script uses.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let namespace = self.namespace();
         let within = |root: &str| format!("{root}/namespaces/{namespace}");
@@ -84,7 +84,7 @@ impl Script {
         Ok(serde_json::from_str(&fs::read_to_string(self.recording())?)?)
     }
 
-    /// One answer a line, so that a change shows where it is.
+    /// One response per line, for readable diffs.
     pub fn record(&self, answers: &[Value]) -> io::Result<()> {
         let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
         fs::create_dir_all(folder("recorded"))?;
@@ -121,8 +121,8 @@ fn parse(text: &str) -> Result<Vec<Exchange>, String> {
     Ok(exchanges)
 }
 
-/// Longer names first: `$RV2` is not `$RV` and a 2.
-pub(crate) fn filled(text: &str, variables: &BTreeMap<String, String>) -> String {
+/// Longer names first, because `$RV` is a prefix of `$RV2`.
+pub(crate) fn substitute(text: &str, variables: &BTreeMap<String, String>) -> String {
     let mut text = text.to_owned();
     let mut names: Vec<&String> = variables.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));

@@ -1,10 +1,10 @@
-//! kubectl, as it is on this machine, against our server: what people type, and what they see.
+//! The kubectl of this machine against the embedded API server.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use endpointd_apiserver::Sweeping;
-use endpointd_conformance::ours;
+use endpointd_apiserver::GcMode;
+use endpointd_conformance::start_embedded;
 use endpointd_control_plane::binaries::is_ci;
 
 struct Kubectl {
@@ -13,7 +13,7 @@ struct Kubectl {
 }
 
 impl Kubectl {
-    /// `None` means skip, because there is no kubectl here; under `CI=true` that is a failure.
+    /// `None` if there is no kubectl: the test is skipped. With `CI=true` that is a failure.
     fn for_test(home: &str) -> Option<Self> {
         let found = Command::new("kubectl").args(["version", "--client"]).output();
         if !found.is_ok_and(|output| output.status.success()) {
@@ -21,15 +21,15 @@ impl Kubectl {
             eprintln!("skipped: no kubectl on this machine");
             return None;
         }
-        let (_, url) = ours(Sweeping::AtOnce).expect("our server starts");
+        let (_, url) = start_embedded(GcMode::Immediate).expect("the server starts");
         let home = std::env::temp_dir().join(format!("{home}-{}", std::process::id()));
         std::fs::create_dir_all(&home).expect("a directory of its own");
         Some(Self { url, home })
     }
 
-    fn run(&self, words: &str, stdin: &str) -> Output {
+    fn try_run(&self, args: &str, stdin: &str) -> Output {
         let mut command = Command::new("kubectl");
-        command.arg(format!("--server={}", self.url)).args(words.split(' '));
+        command.arg(format!("--server={}", self.url)).args(args.split(' '));
         command.env("HOME", &self.home).env("KUBECONFIG", "/dev/null");
         command.env("KUBE_EDITOR", "sed -i s/old/new/");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -40,36 +40,36 @@ impl Kubectl {
         child.wait_with_output().expect("kubectl ends")
     }
 
-    /// Runs and gives back what it printed; it must succeed.
-    fn say(&self, words: &str) -> String {
-        self.say_with(words, "")
+    /// Runs kubectl, which must succeed, and returns its output.
+    fn run(&self, args: &str) -> String {
+        self.run_with_stdin(args, "")
     }
 
-    fn say_with(&self, words: &str, stdin: &str) -> String {
-        let output = self.run(words, stdin);
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kubectl {words}: {printed}{complained}");
-        printed
+    fn run_with_stdin(&self, args: &str, stdin: &str) -> String {
+        let output = self.try_run(args, stdin);
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {args}: {stdout}{stderr}");
+        stdout
     }
 }
 
 impl Drop for Kubectl {
     fn drop(&mut self) {
-        // A leftover only takes space.
+        // A directory that remains only takes space.
         let _ = std::fs::remove_dir_all(&self.home);
     }
 }
 
-/// The first words of the line that starts with `name`.
-fn row(printed: &str, name: &str) -> Vec<String> {
-    let line = printed.lines().find(|line| line.split_whitespace().next() == Some(name));
-    let line = line.unwrap_or_else(|| panic!("no `{name}` in:\n{printed}"));
+/// The words of the line that starts with `name`.
+fn row(stdout: &str, name: &str) -> Vec<String> {
+    let line = stdout.lines().find(|line| line.split_whitespace().next() == Some(name));
+    let line = line.unwrap_or_else(|| panic!("no `{name}` in:\n{stdout}"));
     line.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
-fn tables_have_the_usual_columns() {
+fn tables_have_the_columns_of_kubernetes() {
     let Some(kubectl) = Kubectl::for_test("kubectl-tables") else { return };
     for (resource, columns) in [
         ("nodes", "NAME STATUS ROLES AGE VERSION"),
@@ -86,13 +86,13 @@ fn tables_have_the_usual_columns() {
         ("events", "LAST SEEN TYPE REASON OBJECT MESSAGE"),
     ] {
         fill(&kubectl, resource);
-        let printed = kubectl.say(&format!("get {resource}"));
-        let head: Vec<&str> = printed.lines().next().unwrap_or("").split_whitespace().collect();
+        let stdout = kubectl.run(&format!("get {resource}"));
+        let head: Vec<&str> = stdout.lines().next().unwrap_or("").split_whitespace().collect();
         assert_eq!(head.join(" "), columns, "{resource}");
     }
 }
 
-/// A table without rows is not printed at all.
+/// kubectl prints no header without rows, so each resource needs an object.
 fn fill(kubectl: &Kubectl, resource: &str) {
     let pod = "{containers: [{name: c, image: i}]}";
     let template = format!("{{metadata: {{labels: {{a: b}}}}, spec: {pod}}}");
@@ -111,27 +111,27 @@ fn fill(kubectl: &Kubectl, resource: &str) {
             .to_owned(),
         _ => return,
     };
-    kubectl.say_with("create -f -", &format!("metadata: {{name: filled}}\n{more}\n"));
+    kubectl.run_with_stdin("create -f -", &format!("metadata: {{name: substitute}}\n{more}\n"));
 }
 
 #[test]
-fn a_deployment_is_created_scaled_and_changed() {
+fn a_deployment_is_created_scaled_and_updated() {
     let Some(kubectl) = Kubectl::for_test("kubectl-deployment") else { return };
-    kubectl.say("create deployment web --image=nginx:1");
-    kubectl.say("scale deployment web --replicas=3");
-    kubectl.say("set image deployment/web nginx=nginx:2");
+    kubectl.run("create deployment web --image=nginx:1");
+    kubectl.run("scale deployment web --replicas=3");
+    kubectl.run("set image deployment/web nginx=nginx:2");
     let path = "jsonpath={.spec.replicas}/{.spec.template.spec.containers[0].image}";
-    assert_eq!(kubectl.say(&format!("get deployment web -o {path}")), "3/nginx:2");
+    assert_eq!(kubectl.run(&format!("get deployment web -o {path}")), "3/nginx:2");
     let status = r#"{"status":{"observedGeneration":3,"replicas":3,"updatedReplicas":3,"readyReplicas":3,"availableReplicas":3}}"#;
-    kubectl.say(&format!("patch deployment web --subresource=status --type=merge -p {status}"));
-    let rolled = kubectl.say("rollout status deployment/web --timeout=10s");
+    kubectl.run(&format!("patch deployment web --subresource=status --type=merge -p {status}"));
+    let rolled = kubectl.run("rollout status deployment/web --timeout=10s");
     assert!(rolled.contains("successfully rolled out"), "{rolled}");
-    assert_eq!(row(&kubectl.say("get deployments"), "web")[1..4], ["3/3", "3", "3"]);
-    kubectl.say("expose deployment web --port=80");
-    let described = kubectl.say("describe service web");
+    assert_eq!(row(&kubectl.run("get deployments"), "web")[1..4], ["3/3", "3", "3"]);
+    kubectl.run("expose deployment web --port=80");
+    let described = kubectl.run("describe service web");
     assert!(described.contains("TargetPort:               80/TCP"), "{described}");
-    kubectl.say("delete deployment web");
-    assert!(!kubectl.run("get deployment web", "").status.success());
+    kubectl.run("delete deployment web");
+    assert!(!kubectl.try_run("get deployment web", "").status.success());
 }
 
 #[test]
@@ -140,45 +140,46 @@ fn objects_are_applied_edited_labelled_and_waited_for() {
     let config = |value: &str| {
         format!("kind: ConfigMap\napiVersion: v1\nmetadata: {{name: c}}\ndata: {{k: {value}}}\n")
     };
-    assert!(kubectl.say_with("apply -f -", &config("first")).contains("created"));
-    assert!(kubectl.say_with("apply -f -", &config("first")).contains("unchanged"));
-    assert!(kubectl.say_with("apply -f -", &config("old")).contains("configured"));
-    assert!(kubectl.say("edit configmap c").contains("edited"));
-    kubectl.say("label configmap c a=b");
-    kubectl.say("annotate configmap c x=y");
-    kubectl.say(r#"patch configmap c --type=json -p [{"op":"add","path":"/data/n","value":"m"}]"#);
-    kubectl.say("wait --for=jsonpath={.data.n}=m configmap/c --timeout=10s");
+    assert!(kubectl.run_with_stdin("apply -f -", &config("first")).contains("created"));
+    assert!(kubectl.run_with_stdin("apply -f -", &config("first")).contains("unchanged"));
+    assert!(kubectl.run_with_stdin("apply -f -", &config("old")).contains("configured"));
+    assert!(kubectl.run("edit configmap c").contains("edited"));
+    kubectl.run("label configmap c a=b");
+    kubectl.run("annotate configmap c x=y");
+    kubectl.run(r#"patch configmap c --type=json -p [{"op":"add","path":"/data/n","value":"m"}]"#);
+    kubectl.run("wait --for=jsonpath={.data.n}=m configmap/c --timeout=10s");
     let path = "jsonpath={.data.k}{.data.n}{.metadata.labels.a}{.metadata.annotations.x}";
-    assert_eq!(kubectl.say(&format!("get configmap c -o {path}")), "newmby");
-    assert!(kubectl.say("describe configmap c").contains("Name:         c"));
-    let refused = kubectl.run("apply --server-side -f -", &config("x"));
-    let complained = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(complained.contains("server-side apply is not supported"), "{complained}");
-    assert!(kubectl.say("get configmaps --watch --request-timeout=1s").contains('c'));
-    assert!(kubectl.say("delete configmap c").contains("deleted"));
+    assert_eq!(kubectl.run(&format!("get configmap c -o {path}")), "newmby");
+    assert!(kubectl.run("describe configmap c").contains("Name:         c"));
+    let refused = kubectl.try_run("apply --server-side -f -", &config("x"));
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(stderr.contains("server-side apply is not supported"), "{stderr}");
+    assert!(kubectl.run("get configmaps --watch --request-timeout=1s").contains('c'));
+    assert!(kubectl.run("delete configmap c").contains("deleted"));
 }
 
 #[test]
-fn a_namespace_goes_with_everything_in_it() {
+fn a_namespace_is_deleted_with_its_objects() {
     let Some(kubectl) = Kubectl::for_test("kubectl-namespace") else { return };
-    kubectl.say("create namespace shop");
-    kubectl.say("-n shop create serviceaccount s");
-    kubectl.say("-n shop run p --image=i");
-    assert_eq!(row(&kubectl.say("-n shop get pods"), "p")[1..3], ["0/1", "Pending"]);
-    kubectl.say("delete namespace shop --timeout=20s");
-    assert!(!kubectl.say("get namespaces").contains("shop"));
+    kubectl.run("create namespace shop");
+    kubectl.run("-n shop create serviceaccount s");
+    kubectl.run("-n shop run p --image=i");
+    assert_eq!(row(&kubectl.run("-n shop get pods"), "p")[1..3], ["0/1", "Pending"]);
+    kubectl.run("delete namespace shop --timeout=20s");
+    assert!(!kubectl.run("get namespaces").contains("shop"));
 }
 
 #[test]
-fn types_can_be_explained_and_resources_listed() {
+fn types_are_explained_and_resources_listed() {
     let Some(kubectl) = Kubectl::for_test("kubectl-explain") else { return };
-    let explained = kubectl.say("explain endpointslice.endpoints.conditions");
+    let explained = kubectl.run("explain endpointslice.endpoints.conditions");
     assert!(explained.contains("serving"), "{explained}");
-    let explained = kubectl.say("explain deployment.spec.template.spec.containers.image");
+    let explained = kubectl.run("explain deployment.spec.template.spec.containers.image");
     assert!(explained.contains("FIELD: image <string>"), "{explained}");
-    let resources = kubectl.say("api-resources --no-headers");
+    let resources = kubectl.run("api-resources --no-headers");
     assert_eq!(resources.lines().count(), 13, "{resources}");
-    let refused = kubectl.run("create -f -", "kind: Pod\napiVersion: v1\nspec: {containerz: []}\n");
-    let complained = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(complained.contains("unknown field \"spec.containerz\""), "{complained}");
+    let refused =
+        kubectl.try_run("create -f -", "kind: Pod\napiVersion: v1\nspec: {containerz: []}\n");
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(stderr.contains("unknown field \"spec.containerz\""), "{stderr}");
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use endpointd_apiserver::http::{Shared, serve};
-use endpointd_apiserver::{Server, Settings, SystemStamps};
+use endpointd_apiserver::{Server, Settings, SystemClockAndIds};
 use endpointd_client::ConnectOptions;
 use endpointd_control_plane::Api;
 use endpointd_scenarios::{SCENARIOS, Scenario, difference, recorded, run_scenario};
@@ -49,7 +49,7 @@ fn compare(scenario: &'static Scenario, api: &Api) -> Result<(), Failed> {
 fn start(runtime: &Runtime) -> Api {
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
-    let server = Server::new(Box::new(SystemStamps), Settings::default());
+    let server = Server::new(Box::new(SystemClockAndIds), Settings::default());
     runtime.spawn(serve(listener, Shared::new(server), pending()));
     let options = endpointd_runtime::Options {
         connect: ConnectOptions {

@@ -1,4 +1,4 @@
-//! Cluster IPs and node ports: given when a Service is written, free again when it is gone.
+//! Cluster IPs and node ports: allocated when a Service is written, released when it is deleted.
 //! Upstream: pkg/registry/core/service/storage/alloc.go.
 
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use crate::validation::Causes;
 use crate::validation::service::cluster_ips;
 
 const NETWORK_SIZE: u32 = 1 << 16;
-/// Below are addresses that people choose; ours come from above when there are any left.
+/// Addresses below are for static assignment; dynamic ones come from above while there are any.
 const FIRST_DYNAMIC: u32 = 256;
 const NODE_PORTS: std::ops::RangeInclusive<u16> = 30_000..=32_767;
-/// Below are ports that people choose.
+/// Ports below are for static assignment.
 const FIRST_DYNAMIC_PORT: u16 = 30_086;
 
 pub(crate) struct Allocations {
@@ -38,7 +38,7 @@ impl Allocations {
         }
     }
 
-    /// What a stored Service holds.
+    /// Marks the addresses and ports of a stored Service as allocated.
     pub(crate) fn take(&mut self, service: &Value) {
         self.addresses.extend(addresses(&service["spec"]));
         self.node_ports.extend(node_ports(&service["spec"]));
@@ -53,7 +53,7 @@ impl Allocations {
         }
     }
 
-    /// Gives the Service what it lacks. `old` is what it held until now.
+    /// Allocates missing addresses and ports. `old` is the Service before the write.
     pub(crate) fn allocate(&mut self, service: &mut Value, old: Option<&Value>) -> Causes {
         let mut causes = Causes::default();
         let spec = &mut service["spec"];
@@ -79,11 +79,12 @@ impl Allocations {
         let families = spec["ipFamilies"].as_array().cloned().unwrap_or_default();
         let mut all = Vec::new();
         for (index, family) in families.iter().enumerate() {
-            let asked = given.get(index).and_then(Value::as_str).filter(|text| !text.is_empty());
-            let address = match asked.map(|text| (text, text.parse::<IpAddr>())) {
+            let requested =
+                given.get(index).and_then(Value::as_str).filter(|text| !text.is_empty());
+            let address = match requested.map(|text| (text, text.parse::<IpAddr>())) {
                 Some((text, Ok(address))) => {
                     if !held.contains(&address)
-                        && let Some(why) = self.why_not(address)
+                        && let Some(why) = self.allocation_error(address)
                     {
                         let why = format!("failed to allocate IP {text}: {why}");
                         causes.invalid("spec.clusterIPs", &json!(given), &why);
@@ -100,7 +101,7 @@ impl Allocations {
         spec["clusterIPs"] = Value::Array(all);
     }
 
-    fn why_not(&self, address: IpAddr) -> Option<String> {
+    fn allocation_error(&self, address: IpAddr) -> Option<String> {
         let inside = match address {
             IpAddr::V4(it) => u32::from(it) >> 16 == u32::from(self.v4) >> 16,
             IpAddr::V6(it) => u128::from(it) >> 16 == u128::from(self.v6) >> 16,
@@ -113,7 +114,7 @@ impl Allocations {
 
     /// # Panics
     ///
-    /// When all 65,000 addresses of a family are taken.
+    /// When all 65,000 addresses of a family are allocated.
     fn free_address(&mut self, is_v6: bool) -> IpAddr {
         for _ in 0..NETWORK_SIZE {
             let next = if is_v6 { &mut self.next_v6 } else { &mut self.next_v4 };
@@ -135,7 +136,7 @@ impl Allocations {
         let held: Vec<u16> = old.map(node_ports).unwrap_or_default();
         let mut given = held.clone();
         for (index, port) in spec["ports"].as_array_mut().into_iter().flatten().enumerate() {
-            let Some(asked) = port["nodePort"].as_i64() else {
+            let Some(requested) = port["nodePort"].as_i64() else {
                 let taken = &self.node_ports;
                 let is_free = |port: &u16| !taken.contains(port) && !given.contains(port);
                 let dynamic = FIRST_DYNAMIC_PORT..=*NODE_PORTS.end();
@@ -146,15 +147,15 @@ impl Allocations {
                 continue;
             };
             let path = format!("spec.ports[{index}].nodePort");
-            match u16::try_from(asked).ok().filter(|port| NODE_PORTS.contains(port)) {
+            match u16::try_from(requested).ok().filter(|port| NODE_PORTS.contains(port)) {
                 None => causes.invalid(
                     &path,
-                    &json!(asked),
+                    &json!(requested),
                     "provided port is not in the valid range. The range of valid ports is \
                      30000-32767",
                 ),
                 Some(port) if self.node_ports.contains(&port) && !held.contains(&port) => {
-                    causes.invalid(&path, &json!(asked), "provided port is already allocated");
+                    causes.invalid(&path, &json!(requested), "provided port is already allocated");
                 }
                 Some(port) => given.push(port),
             }
@@ -217,7 +218,8 @@ fn families(spec: &mut Value, old: Option<&Value>, causes: &mut Causes) {
     spec["ipFamilies"] = Value::Array(families);
 }
 
-/// Asking for a single stack gives the second address back; less than asked for is an error.
+/// A change to single stack releases the second address; fewer families than required are an
+/// error.
 fn reduce(spec: &mut Value, old: &Value, causes: &mut Causes) {
     let count = |value: &Value| value.as_array().map_or(0, Vec::len);
     let fields = [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")];
@@ -234,7 +236,7 @@ fn reduce(spec: &mut Value, old: &Value, causes: &mut Causes) {
     }
 }
 
-/// `clusterIP` and `clusterIPs` say the same; clients may give either. Upstream:
+/// `clusterIP` and `clusterIPs` mean the same; clients may send either. Upstream:
 /// `normalizeClusterIPs`.
 pub(crate) fn normalize(service: &mut Value, old: Option<&Value>) {
     let spec = &mut service["spec"];
@@ -254,7 +256,7 @@ pub(crate) fn normalize(service: &mut Value, old: Option<&Value>) {
         keep_node_ports(spec, old);
     }
     if spec["clusterIP"] != old["clusterIP"] && spec["clusterIPs"] == old["clusterIPs"] {
-        // The client changed only the first form; the other follows.
+        // The client changed only `clusterIP`.
         match spec["clusterIP"].as_str() {
             None => super::remove(spec, "clusterIPs"),
             Some(_) => spec["clusterIPs"] = json!([spec["clusterIP"]]),

@@ -1,4 +1,4 @@
-//! One event, two faces: `v1` as it is stored, `events.k8s.io/v1` as it is shown there. Upstream:
+//! Conversion of events between `v1`, which is stored, and `events.k8s.io/v1`. Upstream:
 //! pkg/apis/events/v1/conversion.go.
 
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ fn rename(mut event: Value, names: [(&str, &str); 7]) -> Value {
     event
 }
 
-/// What the stored form always has.
+/// Fields that the stored form always has.
 pub(crate) fn complete_core(mut event: Value) -> Value {
     for (field, zero) in [
         ("involvedObject", json!({})),

@@ -9,7 +9,7 @@ pub(crate) fn default_node(object: &mut Value) {
     }
 }
 
-/// A new node is not ready until someone says so. Upstream: admission plugin
+/// A new node has the not-ready taint. Upstream: admission plugin
 /// `TaintNodesByCondition`.
 pub(crate) fn prepare_create(object: &mut Value) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});

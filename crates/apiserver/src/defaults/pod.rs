@@ -7,7 +7,7 @@ use super::{carry, fill, first_generation, keep_old_status, next_generation, rem
 const GRACE_SECS: i64 = 30;
 const FILE_MODE: i64 = 0o644;
 
-/// What only a pod gets, not a template.
+/// Defaults of pods that templates do not get.
 pub(crate) fn default_pod(object: &mut Value) {
     let spec = &mut object["spec"];
     if !spec.is_object() {
@@ -34,7 +34,7 @@ fn requests_from_limits(resources: &mut Value) {
             resources["requests"][name] = amount;
         }
     }
-    // Looking at a missing field of a `Value` mutably leaves a null behind.
+    // Indexing a missing field of a mutable `Value` inserts a null.
     for field in ["limits", "requests"] {
         if resources[field].is_null() {
             remove(resources, field);
@@ -161,7 +161,7 @@ fn tag_of(image: &str) -> &str {
 pub(crate) fn prepare_create(object: &mut Value) {
     first_generation(object);
     admit(&mut object["spec"]);
-    object["status"] = json!({"phase": "Pending", "qosClass": quality(&object["spec"])});
+    object["status"] = json!({"phase": "Pending", "qosClass": qos_class(&object["spec"])});
     if object["spec"]["schedulingGates"].is_array() {
         object["status"]["conditions"] = json!([{
             "type": "PodScheduled",
@@ -194,7 +194,7 @@ fn admit(spec: &mut Value) {
 }
 
 /// Upstream: `GetPodQOS`, for cpu and memory of containers.
-fn quality(spec: &Value) -> &'static str {
+fn qos_class(spec: &Value) -> &'static str {
     let containers = ["containers", "initContainers"]
         .iter()
         .flat_map(|field| spec[field].as_array().into_iter().flatten());

@@ -1,4 +1,4 @@
-//! Services, without the addresses: those are given in `allocation`.
+//! Services, except cluster IPs and node ports, which are in `allocation`.
 
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
     drop_by_type(&mut new["spec"], &old["spec"]);
 }
 
-/// Fields that came with the old type go with it, when the client did not touch them. Upstream:
+/// Removes fields that belong to the old type, if the client did not change them. Upstream:
 /// `dropTypeDependentFields`.
 fn drop_by_type(new: &mut Value, old: &Value) {
     let needs_cluster_ip = |spec: &Value| spec["type"] != "ExternalName";

@@ -1,5 +1,5 @@
-//! Lists as streams: the page holds shared objects, and the body is made of them piece by piece, so
-//! that fifty thousand pods are never in memory twice.
+//! Streams list responses: the body is built in chunks from shared objects, so that a list of
+//! 50,000 pods is not copied.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use crate::store::Stored;
 use crate::table::Include;
 use crate::verbs::{Page, item, present, shown_as};
 
-/// A piece is sent when it is at least this long.
-const PIECE_BYTES: usize = 64 << 10;
+/// A chunk is sent when it has at least this size.
+const CHUNK_BYTES_MIN: usize = 64 << 10;
 
-/// How objects of one request are shown.
+/// How the objects of one response are encoded.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct ResponseFormat {
     pub kind: &'static Kind,
     pub form: Form,
     pub include: Include,
     pub now: Timestamp,
 }
 
-impl Look {
-    /// One object as the answer to a request, whole.
+impl ResponseFormat {
+    /// One object as a complete response body.
     pub(super) fn one(&self, stored: &Stored) -> Bytes {
         match self.form {
             Form::Object => present(self.kind, stored),
@@ -42,7 +42,7 @@ impl Look {
         }
     }
 
-    /// One object of a watch; a table tells its columns only once.
+    /// One object of a watch event; a table has its columns in the first event only.
     pub(super) fn watched(&self, stored: &Stored, is_first: bool) -> Bytes {
         if self.form == Form::Table && !is_first {
             let mut table = self.table_head(stored.revision);
@@ -90,7 +90,7 @@ impl Look {
         })
     }
 
-    /// Everything of the list before its first item.
+    /// The JSON before the first item.
     fn head(&self, page: &Page) -> String {
         let mut meta = json!({"resourceVersion": page.revision.to_string()});
         if !page.continue_token.is_empty() {
@@ -118,45 +118,50 @@ impl Look {
     }
 }
 
-/// What is left to send of a list.
-struct Sending {
-    look: Look,
+/// The rest of a list that is being sent.
+struct ListBody {
+    format: ResponseFormat,
     head: Option<String>,
     objects: std::vec::IntoIter<Arc<Stored>>,
     is_first: bool,
     is_done: bool,
 }
 
-pub(super) fn list_body(look: Look, page: Page) -> Body {
-    let head = Some(look.head(&page));
-    let sending =
-        Sending { look, head, objects: page.objects.into_iter(), is_first: true, is_done: false };
-    Body::from_stream(stream::unfold(sending, |mut sending| async move {
-        let piece = sending.piece()?;
-        Some((Ok::<Bytes, std::convert::Infallible>(piece), sending))
+pub(super) fn list_body(format: ResponseFormat, page: Page) -> Body {
+    let head = Some(format.head(&page));
+    let body = ListBody {
+        format,
+        head,
+        objects: page.objects.into_iter(),
+        is_first: true,
+        is_done: false,
+    };
+    Body::from_stream(stream::unfold(body, |mut body| async move {
+        let chunk = body.chunk()?;
+        Some((Ok::<Bytes, std::convert::Infallible>(chunk), body))
     }))
 }
 
-impl Sending {
-    fn piece(&mut self) -> Option<Bytes> {
+impl ListBody {
+    fn chunk(&mut self) -> Option<Bytes> {
         if self.is_done {
             return None;
         }
-        let mut piece = BytesMut::with_capacity(PIECE_BYTES * 2);
+        let mut chunk = BytesMut::with_capacity(CHUNK_BYTES_MIN * 2);
         if let Some(head) = self.head.take() {
-            piece.put_slice(head.as_bytes());
+            chunk.put_slice(head.as_bytes());
         }
-        while piece.len() < PIECE_BYTES {
+        while chunk.len() < CHUNK_BYTES_MIN {
             let Some(object) = self.objects.next() else {
-                piece.put_slice(b"]}\n");
+                chunk.put_slice(b"]}\n");
                 self.is_done = true;
                 break;
             };
             if !std::mem::take(&mut self.is_first) {
-                piece.put_u8(b',');
+                chunk.put_u8(b',');
             }
-            piece.put_slice(&self.look.item(&object));
+            chunk.put_slice(&self.format.item(&object));
         }
-        Some(piece.freeze())
+        Some(chunk.freeze())
     }
 }

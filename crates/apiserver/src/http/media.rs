@@ -1,12 +1,12 @@
-//! Which form a client takes, and which it sends. Answers are JSON; bodies may be protobuf.
+//! Content negotiation. Responses are JSON; request bodies may be protobuf.
 
 use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 
-use crate::refusal::Refusal;
+use crate::status_error::StatusError;
 use crate::verbs::PatchType;
 
-/// The shape of an answer.
+/// The representation of objects in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Object,
@@ -25,8 +25,8 @@ fn is_json(media_type: &str) -> bool {
     ["application/json", "*/*", "application/*", ""].contains(&plain)
 }
 
-/// 406 when the client takes no JSON at all.
-pub(super) fn form(headers: &HeaderMap) -> Result<Form, Refusal> {
+/// 406 if the client does not accept JSON.
+pub(super) fn form(headers: &HeaderMap) -> Result<Form, StatusError> {
     let accepted = accepted(headers);
     if accepted.is_empty() {
         return Ok(Form::Object);
@@ -44,10 +44,10 @@ pub(super) fn form(headers: &HeaderMap) -> Result<Form, Refusal> {
             Some(_) => {}
         }
     }
-    Err(Refusal::not_acceptable())
+    Err(StatusError::not_acceptable())
 }
 
-/// Whether the client takes discovery in one piece.
+/// Whether the client accepts aggregated discovery.
 pub(super) fn takes_aggregated(headers: &HeaderMap) -> bool {
     accepted(headers).iter().find(|one| is_json(one)).is_some_and(|one| {
         one.contains("g=apidiscovery.k8s.io") && one.contains("v=v2;") || one.ends_with("v=v2")
@@ -61,25 +61,25 @@ fn content_type(headers: &HeaderMap) -> &str {
     value.unwrap_or_default().split(';').next().unwrap_or_default().trim()
 }
 
-/// How a body is written.
+/// The encoding of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Json,
     Protobuf,
 }
 
-/// Without a type a body is taken for JSON, as upstream does.
-pub(super) fn encoding(headers: &HeaderMap) -> Result<Encoding, Refusal> {
+/// A body without a content type is JSON, as upstream.
+pub(super) fn encoding(headers: &HeaderMap) -> Result<Encoding, StatusError> {
     match content_type(headers) {
         "" | "application/json" => Ok(Encoding::Json),
         "application/vnd.kubernetes.protobuf" => Ok(Encoding::Protobuf),
-        _ => Err(Refusal::unsupported_media_type(
+        _ => Err(StatusError::unsupported_media_type(
             "application/json, application/vnd.kubernetes.protobuf",
         )),
     }
 }
 
-pub(super) fn patch_type(headers: &HeaderMap) -> Result<PatchType, Refusal> {
+pub(super) fn patch_type(headers: &HeaderMap) -> Result<PatchType, StatusError> {
     const TYPES: &str = "application/json-patch+json, application/merge-patch+json, \
                          application/strategic-merge-patch+json";
     match content_type(headers) {
@@ -87,13 +87,13 @@ pub(super) fn patch_type(headers: &HeaderMap) -> Result<PatchType, Refusal> {
         "application/merge-patch+json" => Ok(PatchType::Merge),
         "application/strategic-merge-patch+json" => Ok(PatchType::Strategic),
         "application/apply-patch+yaml" | "application/apply-patch+cbor" => {
-            let mut refusal = Refusal::unsupported_media_type(TYPES);
-            refusal.message = format!(
+            let mut error = StatusError::unsupported_media_type(TYPES);
+            error.message = format!(
                 "server-side apply is not supported by this server; use client-side apply, or one \
                  of: {TYPES}"
             );
-            Err(refusal)
+            Err(error)
         }
-        _ => Err(Refusal::unsupported_patch_type()),
+        _ => Err(StatusError::unsupported_patch_type()),
     }
 }

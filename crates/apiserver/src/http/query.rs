@@ -1,11 +1,11 @@
-//! What the query of a request asks for.
+//! Parses query parameters into options.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::refusal::Refusal;
+use crate::status_error::StatusError;
 use crate::table::Include;
 use crate::validation::Causes;
 use crate::verbs::{
@@ -13,7 +13,7 @@ use crate::verbs::{
     WriteOptions,
 };
 
-/// The parameters of a query, by name; of several with one name the first counts.
+/// Query parameters by name; the first of several with one name counts.
 pub(super) struct Query(BTreeMap<String, String>);
 
 impl Query {
@@ -33,13 +33,15 @@ impl Query {
         self.0.get(name).is_some_and(|value| ["true", "1", ""].contains(&value.as_str()))
     }
 
-    fn number(&self, name: &str) -> Result<Option<i64>, Refusal> {
+    fn number(&self, name: &str) -> Result<Option<i64>, StatusError> {
         let text = self.text(name);
         if text.is_empty() {
             return Ok(None);
         }
         text.parse().map(Some).map_err(|_| {
-            Refusal::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))
+            StatusError::bad_request(format!(
+                "strconv.ParseInt: parsing \"{text}\": invalid syntax"
+            ))
         })
     }
 
@@ -55,7 +57,7 @@ impl Query {
         }
     }
 
-    fn version_match(&self) -> Result<Option<VersionMatch>, Refusal> {
+    fn version_match(&self) -> Result<Option<VersionMatch>, StatusError> {
         match self.text("resourceVersionMatch").as_str() {
             "" => Ok(None),
             "Exact" => Ok(Some(VersionMatch::Exact)),
@@ -67,7 +69,7 @@ impl Query {
         }
     }
 
-    pub(super) fn list(&self) -> Result<ListOptions, Refusal> {
+    pub(super) fn list(&self) -> Result<ListOptions, StatusError> {
         let limit = self.number("limit")?.unwrap_or(0);
         Ok(ListOptions {
             label_selector: self.text("labelSelector"),
@@ -79,7 +81,7 @@ impl Query {
         })
     }
 
-    pub(super) fn watch(&self) -> Result<WatchOptions, Refusal> {
+    pub(super) fn watch(&self) -> Result<WatchOptions, StatusError> {
         Ok(WatchOptions {
             label_selector: self.text("labelSelector"),
             field_selector: self.text("fieldSelector"),
@@ -93,12 +95,12 @@ impl Query {
         })
     }
 
-    pub(super) fn timeout(&self) -> Result<Option<Duration>, Refusal> {
+    pub(super) fn timeout(&self) -> Result<Option<Duration>, StatusError> {
         let secs = self.number("timeoutSeconds")?.and_then(|secs| u64::try_from(secs).ok());
         Ok(secs.filter(|secs| *secs > 0).map(Duration::from_secs))
     }
 
-    fn dry_run(&self, options: &str) -> Result<bool, Refusal> {
+    fn dry_run(&self, options: &str) -> Result<bool, StatusError> {
         match self.text("dryRun").as_str() {
             "" => Ok(false),
             "All" => Ok(true),
@@ -106,8 +108,8 @@ impl Query {
         }
     }
 
-    /// `options` is what upstream calls them: `CreateOptions`, and so on.
-    pub(super) fn write(&self, options: &str) -> Result<WriteOptions, Refusal> {
+    /// `options` is upstream's type name, such as `CreateOptions`, for errors.
+    pub(super) fn write(&self, options: &str) -> Result<WriteOptions, StatusError> {
         let field_validation = match self.text("fieldValidation").as_str() {
             "" | "Warn" => FieldValidation::Warn,
             "Ignore" => FieldValidation::Ignore,
@@ -120,8 +122,8 @@ impl Query {
         Ok(WriteOptions { dry_run: self.dry_run(options)?, field_validation })
     }
 
-    /// The query, and what the body says, which counts more.
-    pub(super) fn delete(&self, body: &Value) -> Result<DeleteOptions, Refusal> {
+    /// From query and body; the body takes precedence.
+    pub(super) fn delete(&self, body: &Value) -> Result<DeleteOptions, StatusError> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let policy = text(&body["propagationPolicy"]).or(self.0.get("propagationPolicy").cloned());
         let orphans = match body["orphanDependents"].as_bool() {
@@ -136,7 +138,7 @@ impl Query {
             (None, Some(false)) | (Some("Background"), None) => Some(Propagation::Background),
             (Some("Foreground"), None) => Some(Propagation::Foreground),
             (Some(_), Some(_)) => {
-                return Err(Refusal::bad_request(
+                return Err(StatusError::bad_request(
                     "orphanDependents and deletionPropagation cannot be both set",
                 ));
             }
@@ -156,8 +158,8 @@ impl Query {
     }
 }
 
-fn unsupported(options: &str, field: &str, value: &str, supported: &[&str]) -> Refusal {
+fn unsupported(options: &str, field: &str, value: &str, supported: &[&str]) -> StatusError {
     let mut causes = Causes::default();
     causes.not_supported(field, &Value::from(value), supported);
-    Refusal::invalid_options(options, causes.into_vec())
+    StatusError::invalid_options(options, causes.into_vec())
 }

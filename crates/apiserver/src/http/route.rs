@@ -1,4 +1,4 @@
-//! Paths into what they are about.
+//! Parses request paths.
 
 use crate::kinds::{self, KINDS, Kind, Subresource};
 use crate::verbs::Target;
@@ -9,9 +9,9 @@ pub(super) enum Route {
         target: Target,
         subresource: Option<Subresource>,
     },
-    /// Health, version, discovery: answered from the path alone.
+    /// Health, version, discovery, OpenAPI: not about an object.
     Document(Vec<String>),
-    /// In a group we have, but nothing we have.
+    /// A known group without this resource.
     Unknown,
     UnknownGroup,
 }
@@ -32,7 +32,7 @@ pub(super) fn route(path: &str) -> Route {
 
 fn resource(group: &str, rest: &[&str]) -> Option<Route> {
     let (namespace, rest) = match rest {
-        // A namespace is an object of its own, and the place of others.
+        // `namespaces/NAME` is an object itself and a prefix of other paths.
         ["namespaces", namespace, rest @ ..]
             if rest.first().is_some_and(|one| !is_subresource_of_namespaces(group, one)) =>
         {
@@ -53,7 +53,7 @@ fn resource(group: &str, rest: &[&str]) -> Option<Route> {
     }
     let subresource = match sub {
         None => None,
-        Some(word) => Some(*kind.subresources.iter().find(|one| one.word() == word)?),
+        Some(word) => Some(*kind.subresources.iter().find(|one| one.as_str() == word)?),
     };
     Some(Route::Resource { target: Target::object(kind, namespace, name), subresource })
 }
@@ -62,7 +62,7 @@ fn is_subresource_of_namespaces(group: &str, word: &str) -> bool {
     group.is_empty() && ["status", "finalize"].contains(&word)
 }
 
-/// `%2F` and its like.
+/// Percent-decoding.
 fn decoded(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();

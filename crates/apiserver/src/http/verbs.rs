@@ -1,4 +1,4 @@
-//! Requests into verbs, and what became of them into answers.
+//! Maps requests to verbs and results to responses.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -7,26 +7,26 @@ use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::list::{Look, list_body};
+use super::list::{ResponseFormat, list_body};
 use super::media::{self, Form};
 use super::query::Query;
 use super::route::{Route, route};
-use super::watch::{Terms, refused_body, watch_body};
+use super::watch::{WatchParams, error_body, watch_body};
 use super::{Shared, body, json_response, typed_response};
 use crate::discovery;
 use crate::kinds::Subresource;
 use crate::openapi;
-use crate::refusal::Refusal;
-use crate::verbs::{ListOptions, Outcome, Page, Part, Patch, Target};
+use crate::status_error::StatusError;
+use crate::verbs::{ListOptions, Page, Part, Patch, Target, WriteOutcome};
 
 const BINDING: &str = "io.k8s.api.core.v1.Binding";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
-type Answer = Result<Response<Body>, Refusal>;
+type HttpResult = Result<Response<Body>, StatusError>;
 
-/// One request about a resource, taken apart.
-struct Asked {
+/// A parsed request for a resource.
+struct ParsedRequest {
     shared: Shared,
     target: Target,
     subresource: Option<Subresource>,
@@ -35,16 +35,16 @@ struct Asked {
     body: bytes::Bytes,
 }
 
-pub(super) async fn answer(shared: Shared, request: Request) -> Answer {
+pub(super) async fn handle(shared: Shared, request: Request) -> HttpResult {
     let (parts, given) = request.into_parts();
     let (target, subresource) = match route(parts.uri.path()) {
-        Route::Document(path) => return document(&parts.method, &path, &parts.headers),
+        Route::Document(path) => return static_document(&parts.method, &path, &parts.headers),
         Route::UnknownGroup => return Ok(no_such_page()),
-        Route::Unknown => return Err(Refusal::no_such_path()),
+        Route::Unknown => return Err(StatusError::no_such_path()),
         Route::Resource { target, subresource } => (target, subresource),
     };
     let max_bytes = shared.lock().settings().max_body_bytes;
-    let asked = Asked {
+    let parsed = ParsedRequest {
         shared,
         target,
         subresource,
@@ -52,116 +52,116 @@ pub(super) async fn answer(shared: Shared, request: Request) -> Answer {
         headers: parts.headers,
         body: body::bytes(given, max_bytes).await?,
     };
-    let is_collection = asked.target.name.is_empty();
+    let is_collection = parsed.target.name.is_empty();
     match (&parts.method, is_collection) {
-        (&Method::GET, true) if asked.query.is_watch() => asked.watch(),
-        (&Method::GET, true) => asked.list(),
-        (&Method::GET, false) => asked.get(),
-        (&Method::POST, true) => asked.create(),
-        (&Method::POST, false) if asked.subresource == Some(Subresource::Binding) => asked.bind(),
-        (&Method::PUT, false) => asked.update(),
-        (&Method::PATCH, false) => asked.patch(),
-        (&Method::DELETE, false) if asked.subresource.is_none() => asked.delete(),
-        (&Method::DELETE, true) if asked.target.kind.resource != "namespaces" => {
-            asked.delete_collection()
+        (&Method::GET, true) if parsed.query.is_watch() => parsed.watch(),
+        (&Method::GET, true) => parsed.list(),
+        (&Method::GET, false) => parsed.get(),
+        (&Method::POST, true) => parsed.create(),
+        (&Method::POST, false) if parsed.subresource == Some(Subresource::Binding) => parsed.bind(),
+        (&Method::PUT, false) => parsed.update(),
+        (&Method::PATCH, false) => parsed.patch(),
+        (&Method::DELETE, false) if parsed.subresource.is_none() => parsed.delete(),
+        (&Method::DELETE, true) if parsed.target.kind.resource != "namespaces" => {
+            parsed.delete_collection()
         }
-        _ => Err(Refusal::method_not_allowed()),
+        _ => Err(StatusError::method_not_allowed()),
     }
 }
 
-impl Asked {
-    fn look(&self) -> Result<Look, Refusal> {
+impl ParsedRequest {
+    fn response_format(&self) -> Result<ResponseFormat, StatusError> {
         let form = media::form(&self.headers)?;
-        let now = self.shared.lock().stamps.now();
-        Ok(Look { kind: self.target.kind, form, include: self.query.include(), now })
+        let now = self.shared.lock().clock_and_ids.now();
+        Ok(ResponseFormat { kind: self.target.kind, form, include: self.query.include(), now })
     }
 
-    /// The body as an object of this Go type.
-    fn object(&self, schema: &str) -> Result<Value, Refusal> {
+    /// Decodes the body as this Go type.
+    fn object(&self, schema: &str) -> Result<Value, StatusError> {
         body::object(media::encoding(&self.headers)?, schema, &self.body)
     }
 
-    fn get(&self) -> Answer {
-        let look = self.look()?;
+    fn get(&self) -> HttpResult {
+        let format = self.response_format()?;
         match self.subresource {
             Some(Subresource::Scale) => {
                 let scale = self.shared.lock().scale(&self.target)?;
                 Ok(json_response(StatusCode::OK, scale.to_string().into()))
             }
             Some(Subresource::Binding | Subresource::Finalize) => {
-                Err(Refusal::method_not_allowed())
+                Err(StatusError::method_not_allowed())
             }
             Some(Subresource::Status) | None => {
                 let stored = self.shared.lock().get(&self.target)?;
-                Ok(json_response(StatusCode::OK, look.one(&stored).into()))
+                Ok(json_response(StatusCode::OK, format.one(&stored).into()))
             }
         }
     }
 
-    fn list(&self) -> Answer {
-        let look = self.look()?;
+    fn list(&self) -> HttpResult {
+        let format = self.response_format()?;
         let page = self.shared.lock().list(&self.target, &self.query.list()?)?;
-        Ok(json_response(StatusCode::OK, list_body(look, page)))
+        Ok(json_response(StatusCode::OK, list_body(format, page)))
     }
 
-    fn watch(&self) -> Answer {
-        let look = self.look()?;
+    fn watch(&self) -> HttpResult {
+        let format = self.response_format()?;
         let options = self.query.watch()?;
         let started = self.shared.lock().watch(&self.target, &options);
         let start = match started {
             Ok(start) => start,
-            // Upstream has begun to answer when it finds that the past is gone.
-            Err(refusal) if refusal.code == 410 => {
-                return Ok(json_response(StatusCode::OK, refused_body(&refusal)));
+            // Upstream finds out after it has sent status 200: the error is the first event.
+            Err(error) if error.code == 410 => {
+                return Ok(json_response(StatusCode::OK, error_body(&error)));
             }
-            Err(refusal) => return Err(refusal),
+            Err(error) => return Err(error),
         };
-        let lasts = self.query.timeout()?.unwrap_or(self.shared.pace.watch_max);
-        let terms = Terms {
-            ends_at: Instant::now() + lasts,
+        let timeout = self.query.timeout()?.unwrap_or(self.shared.watch_timeouts.watch_max);
+        let params = WatchParams {
+            ends_at: Instant::now() + timeout,
             bookmarks: options.bookmarks,
-            pace: self.shared.pace,
+            watch_timeouts: self.shared.watch_timeouts,
         };
-        let body = watch_body(self.shared.clone(), look, start, terms);
+        let body = watch_body(self.shared.clone(), format, start, params);
         Ok(json_response(StatusCode::OK, body))
     }
 
-    fn create(&self) -> Answer {
-        let look = self.look()?;
+    fn create(&self) -> HttpResult {
+        let format = self.response_format()?;
         let given = self.object(self.target.kind.schema)?;
         if self.target.kind.is_namespaced() && self.target.namespace.is_empty() {
-            return Err(Refusal::method_not_allowed());
+            return Err(StatusError::method_not_allowed());
         }
         let options = self.query.write("CreateOptions")?;
         let outcome = self.shared.with(|server| server.create(&self.target, given, &options))?;
-        Ok(self.written(look, &outcome))
+        Ok(self.written(format, &outcome))
     }
 
-    fn bind(&self) -> Answer {
+    fn bind(&self) -> HttpResult {
         let given = self.object(BINDING)?;
         let options = self.query.write("CreateOptions")?;
         let outcome = self.shared.with(|server| server.bind(&self.target, &given, &options))?;
-        let body = outcome.shown.value().to_string();
+        let body = outcome.object.value().to_string();
         Ok(json_response(StatusCode::CREATED, body.into()))
     }
 
-    fn update(&self) -> Answer {
-        let look = self.look()?;
-        let scales = self.subresource == Some(Subresource::Scale);
-        let given = self.object(if scales { SCALE } else { self.target.kind.schema })?;
+    fn update(&self) -> HttpResult {
+        let format = self.response_format()?;
+        let is_scale = self.subresource == Some(Subresource::Scale);
+        let given = self.object(if is_scale { SCALE } else { self.target.kind.schema })?;
         let options = self.query.write("UpdateOptions")?;
         let target = &self.target;
         if self.subresource == Some(Subresource::Scale) {
             let scale = self.shared.with(|server| server.update_scale(target, given, &options))?;
             return Ok(json_response(StatusCode::OK, scale.to_string().into()));
         }
-        let part = Part::of(self.subresource).ok_or_else(Refusal::method_not_allowed)?;
+        let part = Part::of(self.subresource).ok_or_else(StatusError::method_not_allowed)?;
         let outcome = self.shared.with(|server| server.replace(target, part, given, &options))?;
-        Ok(self.written(look, &outcome))
+        Ok(self.written(format, &outcome))
     }
 
-    fn patch(&self) -> Answer {
-        let look = self.look()?;
+    fn patch(&self) -> HttpResult {
+        let format = self.response_format()?;
         let patch_type = media::patch_type(&self.headers)?;
         let given = body::json(&self.body)?;
         let options = self.query.write("PatchOptions")?;
@@ -173,28 +173,28 @@ impl Asked {
             let scale = self.shared.with(patch)?;
             return Ok(json_response(StatusCode::OK, scale.to_string().into()));
         }
-        let part = Part::of(self.subresource).ok_or_else(Refusal::method_not_allowed)?;
+        let part = Part::of(self.subresource).ok_or_else(StatusError::method_not_allowed)?;
         let patch = |server: &mut crate::Server| {
             server.patch_part(target, part, Patch { of: patch_type, given: &given }, &options)
         };
         let outcome = self.shared.with(patch)?;
-        Ok(self.written(look, &outcome))
+        Ok(self.written(format, &outcome))
     }
 
-    fn delete(&self) -> Answer {
-        let look = self.look()?;
+    fn delete(&self) -> HttpResult {
+        let format = self.response_format()?;
         let options = self.query.delete(&self.object(DELETE_OPTIONS)?)?;
         let target = &self.target;
         let deletion = self.shared.with(|server| server.delete(target, &options))?;
         let body = match deletion.status(target.kind) {
             Some(status) => status.to_string().into(),
-            None => deletion.shown().bytes(look.kind),
+            None => deletion.object().bytes(format.kind),
         };
         Ok(json_response(StatusCode::OK, body.into()))
     }
 
-    fn delete_collection(&self) -> Answer {
-        let look = Look { form: Form::Object, ..self.look()? };
+    fn delete_collection(&self) -> HttpResult {
+        let format = ResponseFormat { form: Form::Object, ..self.response_format()? };
         let options = self.query.delete(&self.object(DELETE_OPTIONS)?)?;
         let selection = ListOptions { limit: 0, ..self.query.list()? };
         let target = &self.target;
@@ -202,14 +202,14 @@ impl Asked {
             self.shared.with(|server| server.delete_collection(target, &selection, &options))?;
         let revision = self.shared.lock().store().revision();
         let page = Page { revision, objects, continue_token: String::new(), n_remaining: None };
-        Ok(json_response(StatusCode::OK, list_body(look, page)))
+        Ok(json_response(StatusCode::OK, list_body(format, page)))
     }
 
-    fn written(&self, look: Look, outcome: &Outcome) -> Response<Body> {
+    fn written(&self, format: ResponseFormat, outcome: &WriteOutcome) -> Response<Body> {
         let code = if outcome.is_new { StatusCode::CREATED } else { StatusCode::OK };
-        let body = match (&outcome.shown, look.form) {
-            (crate::Shown::Stored(stored), _) => look.one(stored),
-            (shown, _) => shown.bytes(look.kind),
+        let body = match (&outcome.object, format.form) {
+            (crate::ResponseObject::Stored(stored), _) => format.one(stored),
+            (shown, _) => shown.bytes(format.kind),
         };
         let mut response = json_response(code, body.into());
         for warning in &outcome.warnings {
@@ -222,15 +222,15 @@ impl Asked {
     }
 }
 
-/// What does not change: health, version, discovery, OpenAPI.
-fn document(method: &Method, path: &[String], headers: &HeaderMap) -> Answer {
+/// Health, version, discovery, OpenAPI.
+fn static_document(method: &Method, path: &[String], headers: &HeaderMap) -> HttpResult {
     const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     let words: Vec<&str> = path.iter().map(String::as_str).collect();
     if matches!(words.as_slice(), ["healthz" | "livez" | "readyz", ..]) {
         return Ok(typed_response(StatusCode::OK, "text/plain; charset=utf-8", "ok".into()));
     }
     if method != Method::GET {
-        return Err(Refusal::method_not_allowed());
+        return Err(StatusError::method_not_allowed());
     }
     let aggregated = media::takes_aggregated(headers);
     let found = match words.as_slice() {

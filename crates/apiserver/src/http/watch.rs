@@ -1,6 +1,5 @@
-//! Watches as streams. A watch is a cursor into the shared history and reads only when its client
-//! does: a slow one buffers nothing and slows nobody, and is cut off with 410 when the history it
-//! still needs is gone.
+//! Streams watch responses. A watch reads from its cursor only when the client reads, so a slow
+//! client needs no buffer and delays no other. It gets 410 when its history was compacted.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,31 +12,31 @@ use serde_json::json;
 use tokio::sync::watch as signal;
 use tokio::time::{Instant, sleep_until};
 
-use super::list::Look;
+use super::list::ResponseFormat;
 use super::media::Form;
-use super::{Pace, Shared};
-use crate::refusal::Refusal;
-use crate::store::{Cursor, Seen, SeenKind, Stored};
+use super::{Shared, WatchTimeouts};
+use crate::status_error::StatusError;
+use crate::store::{Cursor, Stored, WatchEvent, WatchEventType};
 use crate::verbs::WatchStart;
 
-/// At most this many changes are taken from the history at once.
+/// Changes read from the history at once.
 const CHANGES_MAX: usize = 128;
-/// A piece is sent when it is at least this long.
-const PIECE_BYTES: usize = 64 << 10;
+/// A chunk is sent when it has at least this size.
+const CHUNK_BYTES_MIN: usize = 64 << 10;
 
 const INITIAL_END: &str = "k8s.io/initial-events-end";
 
-/// Whether a watch ends by itself, and whether it says that it lives.
-pub(super) struct Terms {
+/// When a watch ends, and whether it sends bookmarks.
+pub(super) struct WatchParams {
     pub ends_at: Instant,
     pub bookmarks: bool,
-    pub pace: Pace,
+    pub watch_timeouts: WatchTimeouts,
 }
 
-struct Watching {
+struct WatchStream {
     shared: Shared,
-    look: Look,
-    terms: Terms,
+    format: ResponseFormat,
+    params: WatchParams,
     initial: VecDeque<Arc<Stored>>,
     marks_end: bool,
     cursor: Cursor,
@@ -47,103 +46,108 @@ struct Watching {
     is_over: bool,
 }
 
-pub(super) fn watch_body(shared: Shared, look: Look, start: WatchStart, terms: Terms) -> Body {
+pub(super) fn watch_body(
+    shared: Shared,
+    format: ResponseFormat,
+    start: WatchStart,
+    params: WatchParams,
+) -> Body {
     let WatchStart { initial, marks_end, cursor } = start;
-    let watching = Watching {
+    let watch = WatchStream {
         written: shared.written(),
-        next_bookmark: Instant::now() + terms.pace.bookmark_every,
+        next_bookmark: Instant::now() + params.watch_timeouts.bookmark_every,
         shared,
-        look,
-        terms,
+        format,
+        params,
         initial: initial.into(),
         marks_end,
         cursor,
         is_first: true,
         is_over: false,
     };
-    Body::from_stream(stream::unfold(watching, |mut watching| async move {
-        let piece = watching.next_piece().await?;
-        Some((Ok::<Bytes, Infallible>(piece), watching))
+    Body::from_stream(stream::unfold(watch, |mut watch| async move {
+        let chunk = watch.next_chunk().await?;
+        Some((Ok::<Bytes, Infallible>(chunk), watch))
     }))
 }
 
-impl Watching {
-    /// Waits until there is something to say; `None` ends the watch.
-    async fn next_piece(&mut self) -> Option<Bytes> {
+impl WatchStream {
+    /// Waits for the next events; `None` ends the watch.
+    async fn next_chunk(&mut self) -> Option<Bytes> {
         if self.is_over {
             return None;
         }
-        if let Some(piece) = self.initial_piece() {
-            return Some(piece);
+        if let Some(chunk) = self.initial_chunk() {
+            return Some(chunk);
         }
         loop {
-            // Seen before reading: a write in between wakes the wait below.
+            // Before reading, so that a write in between wakes the wait below.
             self.written.borrow_and_update();
             match self.read() {
-                Ok(Some(piece)) => return Some(piece),
+                Ok(Some(chunk)) => return Some(chunk),
                 Ok(None) => {}
-                Err(refusal) => {
+                Err(error) => {
                     self.is_over = true;
-                    return Some(error_line(&refusal));
+                    return Some(error_line(&error));
                 }
             }
             let bookmark_at =
-                if self.terms.bookmarks { self.next_bookmark } else { self.terms.ends_at };
+                if self.params.bookmarks { self.next_bookmark } else { self.params.ends_at };
             tokio::select! {
                 changed = self.written.changed() => changed.ok()?,
-                () = sleep_until(self.terms.ends_at) => return None,
-                () = sleep_until(bookmark_at), if self.terms.bookmarks => {
-                    self.next_bookmark = Instant::now() + self.terms.pace.bookmark_every;
+                () = sleep_until(self.params.ends_at) => return None,
+                () = sleep_until(bookmark_at), if self.params.bookmarks => {
+                    self.next_bookmark = Instant::now() + self.params.watch_timeouts.bookmark_every;
                     return Some(self.bookmark(false));
                 }
             }
         }
     }
 
-    fn initial_piece(&mut self) -> Option<Bytes> {
+    fn initial_chunk(&mut self) -> Option<Bytes> {
         if self.initial.is_empty() && !self.marks_end {
             return None;
         }
-        let mut piece = BytesMut::new();
-        while piece.len() < PIECE_BYTES
+        let mut chunk = BytesMut::new();
+        while chunk.len() < CHUNK_BYTES_MIN
             && let Some(object) = self.initial.pop_front()
         {
-            self.put(&mut piece, &Seen { kind: SeenKind::Added, object });
+            self.put(&mut chunk, &WatchEvent { kind: WatchEventType::Added, object });
         }
         if self.initial.is_empty() && std::mem::take(&mut self.marks_end) {
-            piece.put_slice(&self.bookmark(true));
+            chunk.put_slice(&self.bookmark(true));
         }
-        Some(piece.freeze())
+        Some(chunk.freeze())
     }
 
-    fn read(&mut self) -> Result<Option<Bytes>, Refusal> {
-        let seen = {
+    fn read(&mut self) -> Result<Option<Bytes>, StatusError> {
+        let events = {
             let server = self.shared.lock();
             server.store().read(&mut self.cursor, CHANGES_MAX)
         };
-        let seen = seen.map_err(|gone| Refusal::too_old(gone.asked, gone.floor))?;
-        if seen.is_empty() {
+        let events = events.map_err(|gone| StatusError::too_old(gone.requested, gone.floor))?;
+        if events.is_empty() {
             return Ok(None);
         }
-        let mut piece = BytesMut::new();
-        for one in &seen {
-            self.put(&mut piece, one);
+        let mut chunk = BytesMut::new();
+        for one in &events {
+            self.put(&mut chunk, one);
         }
-        Ok(Some(piece.freeze()))
+        Ok(Some(chunk.freeze()))
     }
 
-    fn put(&mut self, piece: &mut BytesMut, seen: &Seen) {
+    fn put(&mut self, chunk: &mut BytesMut, events: &WatchEvent) {
         let is_first = std::mem::replace(&mut self.is_first, false);
-        let head = format!("{{\"type\":\"{}\",\"object\":", seen.kind.word());
-        piece.put_slice(head.as_bytes());
-        piece.put_slice(&self.look.watched(&seen.object, is_first));
-        piece.put_slice(b"}\n");
+        let head = format!("{{\"type\":\"{}\",\"object\":", events.kind.as_str());
+        chunk.put_slice(head.as_bytes());
+        chunk.put_slice(&self.format.watched(&events.object, is_first));
+        chunk.put_slice(b"}\n");
     }
 
-    /// Tells how far the watch has come; upstream leaves all else of the object empty.
+    /// A bookmark with the current version; as upstream, the object has no other fields.
     fn bookmark(&self, ends_initial: bool) -> Bytes {
-        let kind = self.look.kind;
-        let mut object = match self.look.form {
+        let kind = self.format.kind;
+        let mut object = match self.format.form {
             Form::Object => json!({"kind": kind.kind, "apiVersion": kind.api_version()}),
             Form::PartialMetadata => {
                 json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"})
@@ -161,11 +165,11 @@ impl Watching {
     }
 }
 
-fn error_line(refusal: &Refusal) -> Bytes {
-    format!("{}\n", json!({"type": "ERROR", "object": refusal.to_status()})).into()
+fn error_line(error: &StatusError) -> Bytes {
+    format!("{}\n", json!({"type": "ERROR", "object": error.to_status()})).into()
 }
 
-/// A watch that ends with the refusal it began with: upstream answers 200 and tells it inside.
-pub(super) fn refused_body(refusal: &Refusal) -> Body {
-    Body::from(error_line(refusal))
+/// A watch that fails at its start: as upstream, status 200 with an `ERROR` event.
+pub(super) fn error_body(error: &StatusError) -> Body {
+    Body::from(error_line(error))
 }

@@ -1,6 +1,6 @@
-//! Strategic merge patch. Upstream: `apimachinery/pkg/util/strategicpatch`. Lists of objects merge by
-//! the key their type names; lists of plain values merge as sets where the type says so; `$patch`,
-//! `$retainKeys`, `$setElementOrder/…`, and `$deleteFromPrimitiveList/…` are obeyed.
+//! Strategic merge patch. Upstream: `apimachinery/pkg/util/strategicpatch`. Lists of objects merge
+//! by the merge key of their type; lists of scalars merge as sets if the type says so; `$patch`,
+//! `$retainKeys`, `$setElementOrder/…`, and `$deleteFromPrimitiveList/…` are supported.
 
 use serde_json::{Map, Value};
 
@@ -96,11 +96,11 @@ fn inner_type(field: &Field) -> Option<&'static Type> {
             Shape::Object { r#ref } => Some(type_named(r#ref)),
         }
     }
-    // The values of a map are no fields: its keys are the client's.
+    // The keys of a map are data, not fields.
     if matches!(field.shape, Shape::Map { .. }) { None } else { of(&field.shape) }
 }
 
-/// Lists of objects by key, lists of plain values as sets.
+/// Merges lists of objects by key, lists of scalars as sets.
 fn merge_list(
     found: &mut Value,
     items: &[Value],
@@ -126,17 +126,17 @@ fn merge_list(
         let Some(value) = item.get(key) else {
             return Err(format!("map: {item} does not contain declared merge key: {key}"));
         };
-        let place = list.iter().position(|one| one.get(key) == Some(value));
-        match (item[DIRECTIVE].as_str(), place) {
+        let position = list.iter().position(|one| one.get(key) == Some(value));
+        match (item[DIRECTIVE].as_str(), position) {
             (Some("delete"), _) => list.retain(|one| one.get(key) != Some(value)),
-            (_, Some(place)) => merge_object(&mut list[place], item, inner)?,
+            (_, Some(position)) => merge_object(&mut list[position], item, inner)?,
             (_, None) => list.push(cleaned(item)),
         }
     }
     Ok(())
 }
 
-/// Of a union only the named members stay.
+/// `$retainKeys`: of a union only the named members stay.
 fn retain_keys(object: &mut Value, patch: &Map<String, Value>) {
     let Some(keep) = patch.get(RETAIN_KEYS).and_then(Value::as_array) else { return };
     if let Some(fields) = object.as_object_mut() {
@@ -151,8 +151,8 @@ fn delete_from_set(fields: &mut Map<String, Value>, list: &str, gone: &Value) {
     }
 }
 
-/// Items the patch orders come in its order; the others keep their places before what they were
-/// before. Upstream: `normalizeElementOrder`.
+/// Items in the patch's order list follow it; the others stay before their old successors.
+/// Upstream: `normalizeElementOrder`.
 fn set_order(items: &mut Value, order: &Value, key: &str) {
     let (Some(items), Some(order)) = (items.as_array_mut(), order.as_array()) else { return };
     let rank = |item: &Value| {
@@ -181,7 +181,7 @@ fn without_directive(patch: &Map<String, Value>) -> Value {
     Value::Object(patch)
 }
 
-/// A value that comes in whole: nulls and directives are not part of it.
+/// A new value without nulls and directives.
 fn cleaned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn an_item_can_be_deleted_by_its_key() {
+    fn a_delete_directive_removes_an_item_by_key() {
         let before = json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}});
         let patch = json!({"spec": {"containers": [{"name": "a", "$patch": "delete"}]}});
         assert_eq!(pod(before, &patch), json!({"spec": {"containers": [{"name": "b"}]}}));
     }
 
     #[test]
-    fn finalizers_are_a_set() {
+    fn finalizers_merge_as_a_set() {
         let before = json!({"metadata": {"finalizers": ["x/a", "x/b"]}});
         let patch = json!({"metadata": {
             "finalizers": ["x/c"], "$deleteFromPrimitiveList/finalizers": ["x/a"]}});
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn null_removes_and_replace_replaces() {
+    fn null_removes_a_field_and_replace_replaces_a_map() {
         let before = json!({"metadata": {"labels": {"a": "1", "b": "2"}}, "spec": {"x": 1}});
         let patch =
             json!({"metadata": {"labels": {"a": null}}, "spec": {"$patch": "replace", "y": 2}});

@@ -1,5 +1,5 @@
-//! Bodies in Kubernetes' protobuf, as `kubectl create` sends them, into JSON. Answers are always JSON:
-//! every client that sends protobuf also takes that.
+//! Converts request bodies in Kubernetes' protobuf, as `kubectl create` sends them, to JSON.
+//! Responses are always JSON, which every such client accepts.
 //!
 //! A body is `k8s\0` and an `Unknown { 1: TypeMeta { 1: apiVersion, 2: kind }, 2: raw }`.
 
@@ -12,7 +12,7 @@ use super::{Field, Leaf, Shape, Type, type_named};
 const MAGIC: &[u8] = b"k8s\0";
 const DEPTH_MAX: usize = 64;
 
-/// What is wrong with a body that is no protobuf of the type.
+/// Why a body is not protobuf of the type.
 type Malformed = &'static str;
 
 /// One field on the wire.
@@ -54,7 +54,7 @@ fn message(of: &Type, bytes: &[u8], depth: usize) -> Result<Map<String, Value>, 
     Ok(object)
 }
 
-/// Fields of an embedded struct are in a message of their own, but beside the others in JSON.
+/// Fields of an embedded struct are a message in protobuf and inline in JSON.
 fn read_into(
     object: &mut Map<String, Value>,
     of: &Type,
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_is_read_as_its_json() {
+    fn a_service_decodes_to_its_json() {
         let mut body = MAGIC.to_vec();
         // Unknown { typeMeta { "v1", "Service" }, raw }
         body.extend(b"\x0a\x0d\x0a\x02v1\x12\x07Service");
@@ -267,7 +267,7 @@ mod tests {
             })
         );
         for length in 0..body.len() {
-            // Cut anywhere: an error or less, never a panic.
+            // Truncated anywhere, it must not panic.
             let _ = object("io.k8s.api.core.v1.Service", &body[..length]);
         }
     }

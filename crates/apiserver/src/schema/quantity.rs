@@ -1,4 +1,4 @@
-//! Quantities as Go writes them back: the same amount in canonical form, `1000m` as `1`. Upstream:
+//! Quantities in Go's canonical form, such as `1` for `1000m`. Upstream:
 //! `apimachinery/pkg/api/resource`.
 
 const MALFORMED: &str =
@@ -19,7 +19,7 @@ const DECIMAL: [(&str, i32); 10] = [
 const BINARY: [(&str, u32); 6] =
     [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// The canonical form, or what Go says about text that is no quantity.
+/// The canonical form, or Go's error for a malformed quantity.
 pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
     let end = text.find(|c: char| !matches!(c, '+' | '-' | '.' | '0'..='9')).unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
@@ -46,7 +46,7 @@ pub(crate) fn canonical(text: &str) -> Result<String, &'static str> {
     Ok(format!("{sign}{amount}"))
 }
 
-/// The largest suffix that needs no fraction. Below 1Ki Go falls back to decimal.
+/// With the largest suffix that needs no fraction. Below 1Ki Go uses decimal suffixes.
 fn binary(mantissa: i128, point: i32, bits: u32) -> String {
     let divisor = 10_i128.pow(u32::try_from(point.min(18)).expect("not negative"));
     let scaled = mantissa << bits.min(60);
@@ -103,7 +103,7 @@ mod tests {
     use super::canonical;
 
     #[test]
-    fn amounts_are_written_as_go_writes_them() {
+    fn quantities_are_canonical_as_in_go() {
         for (given, written) in [
             ("1", "1"),
             ("1000m", "1"),

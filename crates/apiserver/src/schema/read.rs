@@ -1,20 +1,20 @@
-//! Reads JSON as upstream's Go structs do and gives it back as they write it: unknown fields
-//! dropped and named, zero values left out or written out, amounts and times in one form. What is
-//! stored is always in this form.
+//! Normalizes JSON as a round trip through upstream's Go structs does: drops and reports unknown
+//! fields, omits or writes zero values, and makes quantities and times canonical. All stored
+//! objects are in this form.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Empty, Field, Leaf, Shape, Type, quantity, type_named};
 
-/// An object as Go would write it, and the names of the fields Go does not know.
+/// A normalized object, and the paths of its unknown fields.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub object: Value,
     pub unknown: Vec<String>,
 }
 
-/// What Go's decoder says, for a `BadRequest`.
+/// The message of Go's decoder, for a `BadRequest`.
 pub(crate) fn read(type_name: &str, value: Value) -> Result<Read, String> {
     let mut reader = Reader { unknown: Vec::new(), path: Vec::new() };
     let object = match value {
@@ -35,8 +35,8 @@ struct Reader {
     path: Vec<String>,
 }
 
-/// Where a value sits, for the sentence Go writes when it does not fit.
-struct Place<'a> {
+/// The struct and field of a value, for Go's type errors.
+struct FieldContext<'a> {
     owner: &'a str,
     field: &'a Field,
 }
@@ -47,22 +47,28 @@ impl Reader {
         for field in &of.fields {
             let value = given.remove(&field.name).unwrap_or(Value::Null);
             self.path.push(field.name.clone());
-            let value = self.shape(&field.shape, value, &Place { owner: &of.go_name, field })?;
+            let value =
+                self.shape(&field.shape, value, &FieldContext { owner: &of.go_name, field })?;
             self.path.pop();
             if let Some(value) = as_written(field, value) {
                 written.insert(field.name.clone(), value);
             }
         }
         for name in given.keys() {
-            let place = self.path_text();
-            let dot = if place.is_empty() { "" } else { "." };
-            self.unknown.push(format!("{place}{dot}{name}"));
+            let path = self.path_text();
+            let dot = if path.is_empty() { "" } else { "." };
+            self.unknown.push(format!("{path}{dot}{name}"));
         }
         Ok(Value::Object(written))
     }
 
-    /// `Null` stands for Go's zero value or nil.
-    fn shape(&mut self, shape: &Shape, value: Value, at: &Place<'_>) -> Result<Value, String> {
+    /// `Null` means Go's zero value or nil.
+    fn shape(
+        &mut self,
+        shape: &Shape,
+        value: Value,
+        at: &FieldContext<'_>,
+    ) -> Result<Value, String> {
         match (shape, value) {
             (Shape::Object { r#ref }, Value::Null) if !at.field.pointer => {
                 self.object(type_named(r#ref), Map::new())
@@ -85,7 +91,12 @@ impl Reader {
         }
     }
 
-    fn array(&mut self, inner: &Shape, items: Vec<Value>, at: &Place<'_>) -> Result<Value, String> {
+    fn array(
+        &mut self,
+        inner: &Shape,
+        items: Vec<Value>,
+        at: &FieldContext<'_>,
+    ) -> Result<Value, String> {
         let last = self.path.pop().unwrap_or_default();
         let mut written = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -99,7 +110,7 @@ impl Reader {
         Ok(if written.is_empty() { Value::Null } else { Value::Array(written) })
     }
 
-    fn leaf(&self, leaf: Leaf, value: Value, at: &Place<'_>) -> Result<Value, String> {
+    fn leaf(&self, leaf: Leaf, value: Value, at: &FieldContext<'_>) -> Result<Value, String> {
         let mismatch = |value: &Value| self.mismatch(kind_of(value), at, &Shape::Leaf(leaf));
         match (leaf, value) {
             (Leaf::Any, value)
@@ -128,7 +139,7 @@ impl Reader {
         self.path.join(".")
     }
 
-    fn mismatch(&self, given: &str, at: &Place<'_>, shape: &Shape) -> String {
+    fn mismatch(&self, given: &str, at: &FieldContext<'_>, shape: &Shape) -> String {
         let path: Vec<&str> = self
             .path
             .iter()
@@ -142,7 +153,7 @@ impl Reader {
     }
 }
 
-/// What Go writes for a field that holds `value`; `None` leaves it out.
+/// How Go encodes a field with this value; `None` omits it.
 fn as_written(field: &Field, value: Value) -> Option<Value> {
     let is_zero = match &value {
         Value::Null => true,
@@ -241,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_values_are_written_as_go_writes_them() {
+    fn zero_values_are_encoded_as_in_go() {
         let read = service(json!({
             "metadata": {"name": "a", "labels": {}, "creationTimestamp": null},
             "spec": {"ports": [{"port": 80, "name": ""}], "selector": null},
@@ -257,13 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_dropped_and_named() {
+    fn unknown_fields_are_dropped_and_reported() {
         let read = service(json!({"spec": {"ports": [{"port": 80, "prot": 1}], "x": 1}, "y": 2}));
         assert_eq!(read.unknown, ["spec.ports[0].prot", "spec.x", "y"]);
     }
 
     #[test]
-    fn a_value_of_another_type_is_named_as_go_names_it() {
+    fn a_type_mismatch_has_the_message_of_go() {
         let wrong = json!({"spec": {"ports": [{"port": "80"}]}});
         assert_eq!(
             read("io.k8s.api.core.v1.Service", wrong).unwrap_err(),

@@ -1,45 +1,45 @@
-//! A watch as a pull: a cursor remembers how far it has read in the shared history. Nothing is
-//! buffered for it, so a slow watcher costs nothing; when the history it still needs is compacted,
-//! it is told [`Gone`].
+//! A watch that pulls: a cursor holds its position in the shared history. The store buffers nothing
+//! per watcher, so a slow watcher costs no memory. A cursor whose history was compacted gets
+//! [`Gone`].
 
 use std::sync::Arc;
 
 use super::history::Change;
 use super::{Store, Stored};
 
-/// One watcher's position. `matches` decides which objects it sees.
+/// The position of one watcher. `matches` is its selector.
 pub struct Cursor {
-    pub(crate) shelf: &'static str,
+    pub(crate) storage: &'static str,
     pub(crate) namespace: Option<String>,
     pub(crate) matches: Box<dyn Fn(&Stored) -> bool + Send + Sync>,
-    /// Everything up to here has been seen.
+    /// All changes up to this revision have been read.
     pub(crate) revision: u64,
 }
 
-/// The history needed was compacted.
+/// The requested history was compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too old resource version: {asked} ({floor})")]
+#[error("too old resource version: {requested} ({floor})")]
 pub struct Gone {
-    pub asked: u64,
+    pub requested: u64,
     pub floor: u64,
 }
 
-/// What a watcher is shown of one change.
+/// One event of a watch.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    pub kind: SeenKind,
+pub struct WatchEvent {
+    pub kind: WatchEventType,
     pub object: Arc<Stored>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeenKind {
+pub enum WatchEventType {
     Added,
     Modified,
     Deleted,
 }
 
-impl SeenKind {
-    pub fn word(self) -> &'static str {
+impl WatchEventType {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "ADDED",
             Self::Modified => "MODIFIED",
@@ -54,13 +54,14 @@ impl Cursor {
         self.revision
     }
 
-    pub fn shelf(&self) -> &'static str {
-        self.shelf
+    pub fn storage(&self) -> &'static str {
+        self.storage
     }
 
-    /// What an object that left the selection looks like to this watcher: its last matching state
-    /// at the revision of the change. Upstream: `watchCacheEvent` in cacher/cache_watcher.go.
-    fn show(&self, change: &Change) -> Option<Seen> {
+    /// The event for this watcher, if any. An object that leaves the selection is sent as deleted,
+    /// with its last matching state at the revision of the change. Upstream: `watchCacheEvent` in
+    /// cacher/cache_watcher.go.
+    fn event_for(&self, change: &Change) -> Option<WatchEvent> {
         let in_namespace = |object: &Stored| {
             self.namespace.as_ref().is_none_or(|wanted| object.key.namespace() == wanted)
         };
@@ -71,39 +72,39 @@ impl Cursor {
         let matches = !change.is_deletion && (self.matches)(&change.object);
         let kind = match (matched, matches) {
             (false, false) => return None,
-            (false, true) => SeenKind::Added,
-            (true, true) => SeenKind::Modified,
-            (true, false) => SeenKind::Deleted,
+            (false, true) => WatchEventType::Added,
+            (true, true) => WatchEventType::Modified,
+            (true, false) => WatchEventType::Deleted,
         };
-        let left_selection = kind == SeenKind::Deleted && !change.is_deletion;
+        let left_selection = kind == WatchEventType::Deleted && !change.is_deletion;
         let object = match &change.previous {
             Some(previous) if left_selection => {
                 Arc::new(Stored::new(previous.key.clone(), change.revision(), previous.value()))
             }
             _ => change.object.clone(),
         };
-        Some(Seen { kind, object })
+        Some(WatchEvent { kind, object })
     }
 }
 
 impl Store {
-    /// Up to `max` changes the cursor has not seen, and moves it past them.
-    pub fn read(&self, cursor: &mut Cursor, max: usize) -> Result<Vec<Seen>, Gone> {
-        let floor = self.floor(cursor.shelf);
+    /// Reads up to `max` events and advances the cursor.
+    pub fn read(&self, cursor: &mut Cursor, max: usize) -> Result<Vec<WatchEvent>, Gone> {
+        let floor = self.floor(cursor.storage);
         if cursor.revision < floor {
-            return Err(Gone { asked: cursor.revision, floor });
+            return Err(Gone { requested: cursor.revision, floor });
         }
-        let mut seen = Vec::new();
-        let history = self.shelves.get(cursor.shelf).map(|shelf| &shelf.history);
+        let mut events = Vec::new();
+        let history = self.tables.get(cursor.storage).map(|table| &table.history);
         let from = cursor.revision;
         for change in history.into_iter().flat_map(|history| history.after(from)) {
-            if seen.len() == max {
-                return Ok(seen);
+            if events.len() == max {
+                return Ok(events);
             }
-            seen.extend(cursor.show(change));
+            events.extend(cursor.event_for(change));
             cursor.revision = change.revision();
         }
         cursor.revision = self.revision;
-        Ok(seen)
+        Ok(events)
     }
 }

@@ -1,4 +1,4 @@
-//! What happened on one shelf, oldest first, down to the floor.
+//! The changes of one table, oldest first, down to the floor.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) struct Change {
     pub is_deletion: bool,
 }
 
-/// Changes by revision. All after the floor are here; of those before it some may be missing.
+/// Changes by revision. Complete after the floor; before it, changes may be missing.
 #[derive(Default)]
 pub(super) struct History {
     changes: VecDeque<Change>,

@@ -1,15 +1,15 @@
-//! Where an object is on its shelf: `namespace/name`, ordered by bytes as etcd orders it.
+//! The key of an object, `namespace/name`, ordered by bytes as in etcd.
 
 use std::fmt;
 
-/// The key of an object. Of cluster-wide kinds it is the name alone.
+/// The key of an object; for cluster-scoped kinds only the name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     path: String,
 }
 
 impl Key {
-    /// `namespace` is empty for cluster-wide kinds.
+    /// `namespace` is empty for cluster-scoped kinds.
     pub fn new(namespace: &str, name: &str) -> Self {
         let path = match namespace {
             "" => name.to_owned(),
@@ -18,7 +18,7 @@ impl Key {
         Self { path }
     }
 
-    /// Smaller than every key of the namespace; of the empty one, smaller than every key.
+    /// A lower bound of the keys in a namespace; for the empty namespace, of all keys.
     pub(crate) fn first_in(namespace: &str) -> Self {
         match namespace {
             "" => Self { path: String::new() },

@@ -1,5 +1,6 @@
-//! A stored object: its bytes, shared by everyone who reads it, and the few facts the server needs
-//! without reading them. A parsed copy of a pod is five times its text, so none is kept.
+//! A stored object: its JSON bytes, shared by all readers, and the few fields the server needs
+//! without parsing them. No parsed copy is kept, because it takes five times the memory of the
+//! text.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Key;
 
-/// One version of one object; never changed, only replaced.
+/// One version of one object, immutable.
 #[derive(Debug)]
 pub struct Stored {
     pub key: Key,
@@ -18,7 +19,7 @@ pub struct Stored {
     pub owners: Vec<OwnerRef>,
     pub is_deleting: bool,
     pub has_finalizers: bool,
-    /// JSON without `kind` and `apiVersion`: how items of a list look.
+    /// JSON without `kind` and `apiVersion`, as list items are sent.
     bytes: Bytes,
 }
 
@@ -63,12 +64,12 @@ impl Stored {
         }
     }
 
-    /// As an item of a list: without `kind` and `apiVersion`.
+    /// JSON without `kind` and `apiVersion`, as list items are sent.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// Parsed anew on every call.
+    /// Parses the bytes on every call.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.bytes).expect("we wrote these bytes ourselves")
     }

@@ -1,4 +1,4 @@
-//! The store against its promises: one revision, history down to the floor, selections in watches.
+//! Tests of the store: one revision counter, bounded history, selectors in watches.
 
 use serde_json::json;
 
@@ -24,12 +24,12 @@ fn cursor(revision: u64, colour: &'static str) -> Cursor {
     let matches = move |object: &Stored| {
         colour.is_empty() || object.labels.get("colour").is_some_and(|it| it == colour)
     };
-    Cursor { shelf: PODS, namespace: None, matches: Box::new(matches), revision }
+    Cursor { storage: PODS, namespace: None, matches: Box::new(matches), revision }
 }
 
-fn words(seen: &[Seen]) -> Vec<String> {
-    let word = |one: &Seen| format!("{} {}", one.kind.word(), one.object.key);
-    seen.iter().map(word).collect()
+fn describe(events: &[WatchEvent]) -> Vec<String> {
+    let word = |one: &WatchEvent| format!("{} {}", one.kind.as_str(), one.object.key);
+    events.iter().map(word).collect()
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn keys_are_ordered_as_etcd_orders_them() {
 }
 
 #[test]
-fn the_past_can_be_listed_down_to_the_floor() {
+fn list_at_an_old_revision_works_down_to_the_floor() {
     let mut store = store();
     put(&mut store, "a/x", "red");
     put(&mut store, "a/y", "red");
@@ -68,47 +68,47 @@ fn the_past_can_be_listed_down_to_the_floor() {
     assert_eq!(names(&at(&store, 3).unwrap()), ["a/y"]);
     store.compact(2);
     assert!(at(&store, 2).is_ok());
-    assert_eq!(at(&store, 1).err(), Some(Gone { asked: 1, floor: 2 }));
+    assert_eq!(at(&store, 1).err(), Some(Gone { requested: 1, floor: 2 }));
 }
 
 #[test]
-fn a_cursor_sees_each_change_once_and_in_order() {
+fn a_cursor_reads_each_change_once_and_in_order() {
     let mut store = store();
     put(&mut store, "a/x", "red");
     let mut cursor = cursor(1, "");
     put(&mut store, "a/x", "blue");
     put(&mut store, "a/y", "red");
     store.remove(PODS, &Key::new("a", "x"));
-    assert_eq!(words(&store.read(&mut cursor, 2).unwrap()), ["MODIFIED a/x", "ADDED a/y"]);
-    assert_eq!(words(&store.read(&mut cursor, 9).unwrap()), ["DELETED a/x"]);
+    assert_eq!(describe(&store.read(&mut cursor, 2).unwrap()), ["MODIFIED a/x", "ADDED a/y"]);
+    assert_eq!(describe(&store.read(&mut cursor, 9).unwrap()), ["DELETED a/x"]);
     assert!(store.read(&mut cursor, 9).unwrap().is_empty());
     assert_eq!(cursor.revision(), store.revision());
 }
 
 #[test]
-fn an_object_that_leaves_the_selection_is_deleted_for_its_watcher() {
+fn an_object_that_leaves_the_selection_is_a_deleted_event() {
     let mut store = store();
     let mut cursor = cursor(0, "red");
     put(&mut store, "a/x", "blue");
     put(&mut store, "a/x", "red");
     put(&mut store, "a/x", "blue");
     store.remove(PODS, &Key::new("a", "x"));
-    let seen = store.read(&mut cursor, 9).unwrap();
-    assert_eq!(words(&seen), ["ADDED a/x", "DELETED a/x"]);
-    let last = seen[1].object.value();
+    let events = store.read(&mut cursor, 9).unwrap();
+    assert_eq!(describe(&events), ["ADDED a/x", "DELETED a/x"]);
+    let last = events[1].object.value();
     assert_eq!(last["metadata"]["labels"]["colour"], "red");
     assert_eq!(last["metadata"]["resourceVersion"], "3");
 }
 
 #[test]
-fn a_cursor_behind_the_floor_is_told_so() {
+fn a_cursor_behind_the_floor_gets_gone() {
     let limits = Limits { changes_max: 3, ..Limits::default() };
     let mut store = Store::new(limits);
     let mut behind = cursor(0, "");
     for _ in 0..4 {
         put(&mut store, "a/x", "red");
     }
-    assert_eq!(store.read(&mut behind, 9).err(), Some(Gone { asked: 0, floor: 1 }));
+    assert_eq!(store.read(&mut behind, 9).err(), Some(Gone { requested: 0, floor: 1 }));
     assert_eq!(store.read(&mut cursor(1, ""), 9).unwrap().len(), 3);
 }
 
@@ -123,7 +123,7 @@ fn history_is_bounded_in_bytes() {
 }
 
 #[test]
-fn dependents_are_found_by_their_owners_uid() {
+fn dependents_are_found_by_owner_uid() {
     let mut store = store();
     let owned = json!({"metadata": {"name": "x", "ownerReferences": [{"uid": "u1"}]}});
     store.put(PODS, Key::new("a", "x"), owned);

@@ -1,4 +1,4 @@
-//! How long ago, in at most two units. Upstream: `duration.HumanDuration`.
+//! Ages in at most two units. Upstream: `duration.HumanDuration`.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -34,7 +34,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn ages_are_short() {
+    fn ages_have_at_most_two_units() {
         for (secs, shown) in [
             (0, "0s"),
             (119, "119s"),

@@ -1,4 +1,4 @@
-//! Namespaces, nodes, events, leases, and other plain things.
+//! Namespaces, nodes, events, leases, config maps, service accounts.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -92,21 +92,21 @@ fn node(it: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(crate) static EVENTS: Columns = Columns {
     columns: &[
-        text("Last Seen"),
+        text("Last WatchEvent"),
         text("Type"),
         text("Reason"),
         text("Object"),
         wide("Subobject"),
         wide("Source"),
         text("Message"),
-        wide("First Seen"),
+        wide("First WatchEvent"),
         wide("Count"),
         Column { name: "Name", of: "string", format: "name", priority: 1 },
     ],
     cells: event_cells,
 };
 
-/// Of the stored form, whichever form was asked for.
+/// Takes the stored form, for both event APIs.
 fn event_cells(it: &Value, now: Timestamp) -> Vec<Value> {
     let since = |time: &Value| super::age::since(time, now);
     let first = if it["firstTimestamp"].is_string() {

@@ -49,7 +49,7 @@ fn pod(it: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The word in the column `STATUS`. Upstream: `printPod`; of init containers only the count.
+/// The column `STATUS`. Upstream: `printPod`; of init containers only the count.
 fn pod_status(it: &Value, containers: &[Value]) -> String {
     let status = &it["status"];
     let phase = status["phase"].as_str().unwrap_or_default();

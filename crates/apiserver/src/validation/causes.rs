@@ -1,8 +1,9 @@
-//! Collects what is wrong with an object, one [`Cause`] a field. Upstream: `field.Error`.
+//! Collects the validation errors of an object, one [`Cause`] for each field. Upstream:
+//! `field.Error`.
 
 use serde_json::Value;
 
-use crate::refusal::Cause;
+use crate::status_error::Cause;
 
 #[derive(Debug, Default)]
 pub(crate) struct Causes {
@@ -65,7 +66,7 @@ fn with(what: &str, why: &str) -> String {
     if why.is_empty() { what.to_owned() } else { format!("{what}: {why}") }
 }
 
-/// As Go's `%q` writes text that has nothing odd in it.
+/// Go's `%q`, for text without special characters.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

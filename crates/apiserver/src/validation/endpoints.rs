@@ -1,4 +1,4 @@
-//! Endpoints, and the addresses that neither they nor slices may hold. Upstream:
+//! Endpoints, and the addresses that Endpoints and slices may not contain. Upstream:
 //! `ValidateEndpoints`, `ValidateEndpointIP` in pkg/apis/core/validation.
 
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ pub(crate) fn validate(object: &Value, causes: &mut Causes) {
     }
 }
 
-/// Subsets that an older release accepted may stay. Upstream: `ValidateEndpoints`.
+/// Unchanged subsets are not validated again. Upstream: `ValidateEndpoints`.
 pub(crate) fn validate_update(new: &Value, old: &Value, causes: &mut Causes) {
     if new["subsets"] != old["subsets"] {
         validate(new, causes);
@@ -85,7 +85,7 @@ pub(crate) fn protocol(protocol: &Value, path: &str, causes: &mut Causes) {
 
 pub(crate) const VALID_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
-/// As Go's `ParseIPSloppy`: leading zeros are allowed.
+/// Go's `ParseIPSloppy`, which allows leading zeros.
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(|| {
         let parts: Vec<&str> = text.split('.').collect();
@@ -106,7 +106,7 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     })
 }
 
-/// What an endpoint's address may not be.
+/// Addresses that an endpoint may not have.
 pub(crate) fn endpoint_ip(ip: &str, path: &str, causes: &mut Causes) {
     let Some(address) = parse(ip) else {
         causes.invalid_text(path, ip, "must be a valid IP address");

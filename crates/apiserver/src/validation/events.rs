@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::{Causes, names, text};
 
-/// As `v1` stores them: the namespace of what it is about must be its own.
+/// Events of `v1`: the involved object must be in the namespace of the event.
 pub(crate) fn validate_core(object: &Value, causes: &mut Causes) {
     let involved = text(&object["involvedObject"]["namespace"]);
     let own = text(&object["metadata"]["namespace"]);
-    // An event about an object without a namespace lives in `default`.
+    // An event about a cluster-scoped object is in `default`.
     let matches = if involved.is_empty() { own == "default" } else { involved == own };
     if !matches {
         let why = "does not match event.namespace";
@@ -20,7 +20,7 @@ pub(crate) fn validate_core(object: &Value, causes: &mut Causes) {
     }
 }
 
-/// As `events.k8s.io/v1` wants them, after conversion to the stored form.
+/// Events of `events.k8s.io/v1`, after conversion to the stored form.
 pub(crate) fn validate_new(object: &Value, causes: &mut Causes) {
     validate_core(object, causes);
     // Older recorders use the series of the core form and set none of the new fields.

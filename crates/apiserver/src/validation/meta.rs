@@ -29,7 +29,7 @@ pub(crate) fn validate(kind: &Kind, meta: &Value, causes: &mut Causes) {
     parts(meta, causes);
 }
 
-/// What every write of an object must get right.
+/// The rules for every write.
 fn parts(meta: &Value, causes: &mut Causes) {
     labels(&meta["labels"], "metadata.labels", causes);
     annotations(&meta["annotations"], causes);
@@ -93,7 +93,7 @@ fn owners(owners: &Value, causes: &mut Causes) {
     }
 }
 
-/// Names without a domain are kept for Kubernetes itself. Upstream: `ValidateFinalizerName` in
+/// Names without a domain are reserved for Kubernetes. Upstream: `ValidateFinalizerName` in
 /// pkg/apis/core/validation.
 fn finalizer_name(index: usize, name: &str, causes: &mut Causes) {
     const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];

@@ -25,7 +25,7 @@ const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric charac
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 
-/// How objects of a kind may be named.
+/// The rule for names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
     Label,
@@ -40,7 +40,7 @@ impl Rule {
         }
     }
 
-    /// A prefix may end with a dash: characters will follow. Upstream: `maskTrailingDash`.
+    /// A `generateName` may end with a dash. Upstream: `maskTrailingDash`.
     pub(crate) fn check_prefix(self, prefix: &str) -> Vec<String> {
         match prefix.strip_suffix('-') {
             Some(rest) if !rest.is_empty() => self.check(&format!("{rest}a")),
@@ -70,7 +70,7 @@ pub(crate) fn label(text: &str) -> Vec<String> {
         wrong.push(too_long(LABEL_MAX));
     }
     if !is_label(text) {
-        // A name with dots is a common mistake and has a message of its own.
+        // Upstream has a separate message for names with dots.
         let is_subdomain = text.split('.').all(is_label);
         wrong.push(if is_subdomain { "must not contain dots" } else { LABEL }.to_owned());
     }
@@ -88,7 +88,7 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
     wrong
 }
 
-/// `[A-Za-z0-9]` at both ends, `-_.` within.
+/// `[A-Za-z0-9]` at both ends, also `-_.` inside.
 fn is_name_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     let ends = [bytes.first(), bytes.last()];

@@ -1,5 +1,5 @@
-//! Pods and pod templates: the rules that clients meet. Upstream checks every field of a pod; here
-//! are names, containers, ports, and what an update may not change.
+//! Pods and pod templates. Upstream validates every field; this validates names, containers, ports,
+//! and the immutable fields.
 
 use serde_json::{Value, json};
 
@@ -20,13 +20,13 @@ pub(crate) fn validate_spec(spec: &Value, path: &str, causes: &mut Causes) {
     let mut seen: Vec<&str> = Vec::new();
     for field in ["containers", "initContainers"] {
         for (index, container) in items(&spec[field]) {
-            let place = format!("{path}.{field}[{index}]");
+            let field_path = format!("{path}.{field}[{index}]");
             let name = text(&container["name"]);
             if !name.is_empty() && seen.contains(&name) {
-                causes.duplicate(&format!("{place}.name"), &container["name"]);
+                causes.duplicate(&format!("{field_path}.name"), &container["name"]);
             }
             seen.push(name);
-            validate_container(container, &place, causes);
+            validate_container(container, &field_path, causes);
         }
     }
     let policy = &spec["restartPolicy"];
@@ -35,8 +35,8 @@ pub(crate) fn validate_spec(spec: &Value, path: &str, causes: &mut Causes) {
     }
     let grace = &spec["terminationGracePeriodSeconds"];
     if grace.as_i64().is_some_and(|secs| secs < 0) {
-        let place = format!("{path}.terminationGracePeriodSeconds");
-        causes.invalid(&place, grace, "must be greater than or equal to 0");
+        let field_path = format!("{path}.terminationGracePeriodSeconds");
+        causes.invalid(&field_path, grace, "must be greater than or equal to 0");
     }
     if let Some(node) = spec["nodeName"].as_str() {
         for wrong in names::subdomain(node) {
@@ -75,31 +75,31 @@ fn validate_container(container: &Value, path: &str, causes: &mut Causes) {
     }
     let mut seen: Vec<&str> = Vec::new();
     for (index, port) in items(&container["ports"]) {
-        let place = format!("{path}.ports[{index}]");
+        let field_path = format!("{path}.ports[{index}]");
         let name = text(&port["name"]);
         if !name.is_empty() {
             for wrong in names::port_name(name) {
-                causes.invalid_text(&format!("{place}.name"), name, wrong);
+                causes.invalid_text(&format!("{field_path}.name"), name, wrong);
             }
             if seen.contains(&name) {
-                causes.duplicate(&format!("{place}.name"), &port["name"]);
+                causes.duplicate(&format!("{field_path}.name"), &port["name"]);
             }
             seen.push(name);
         }
         let number = port["containerPort"].as_i64().unwrap_or_default();
         if number == 0 {
-            causes.required(&format!("{place}.containerPort"), "");
+            causes.required(&format!("{field_path}.containerPort"), "");
         } else if let Some(wrong) = names::port_number(number) {
-            causes.invalid(&format!("{place}.containerPort"), &json!(number), wrong);
+            causes.invalid(&format!("{field_path}.containerPort"), &json!(number), wrong);
         }
         let protocol = &port["protocol"];
         if !PROTOCOLS.contains(&text(protocol)) {
-            causes.not_supported(&format!("{place}.protocol"), protocol, &PROTOCOLS);
+            causes.not_supported(&format!("{field_path}.protocol"), protocol, &PROTOCOLS);
         }
     }
 }
 
-/// Of a pod's spec only images, deadlines, tolerations, and gates may change. Upstream:
+/// In a pod's spec only images, deadlines, tolerations, and scheduling gates may change. Upstream:
 /// `ValidatePodUpdate`.
 pub(crate) fn validate_update(new: &Value, old: &Value, causes: &mut Causes) {
     let mut allowed = new["spec"].clone();

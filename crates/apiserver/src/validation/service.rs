@@ -37,7 +37,7 @@ pub(crate) fn validate(object: &Value, causes: &mut Causes) {
     traffic(spec, service_type, causes);
 }
 
-/// Two annotations mean the same and may not differ.
+/// The two topology annotations are synonyms and must have the same value.
 fn topology(object: &Value, causes: &mut Causes) {
     const MODE: &str = "service.kubernetes.io/topology-mode";
     const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
@@ -263,7 +263,7 @@ fn traffic(spec: &Value, service_type: &str, causes: &mut Causes) {
     }
 }
 
-/// Addresses once given stay, except from and to ExternalName. Upstream:
+/// Allocated addresses are immutable, except from and to ExternalName. Upstream:
 /// `validateUpgradeDowngradeClusterIPs`, `validateUpgradeDowngradeIPFamilies`.
 pub(crate) fn validate_update(new: &Value, old: &Value, causes: &mut Causes) {
     let (spec, old_spec) = (&new["spec"], &old["spec"]);
@@ -300,7 +300,7 @@ fn addresses_stay(spec: &Value, old_spec: &Value, field: &str, causes: &mut Caus
     for (index, before) in items(old).take(n_new) {
         let counts = index == 0 || n_old == n_new;
         if counts && new[index] != *before {
-            // Upstream names the first family whichever changed.
+            // Upstream always names the first family.
             let index = if field == "clusterIPs" { index } else { 0 };
             causes.invalid(&path(index), new, "may not change once set");
         }

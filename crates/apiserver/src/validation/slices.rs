@@ -20,7 +20,7 @@ pub(crate) fn validate(object: &Value, causes: &mut Causes) {
 
 pub(crate) fn validate_update(new: &Value, old: &Value, causes: &mut Causes) {
     frame(new, causes);
-    // Endpoints that an older release accepted may stay.
+    // Unchanged endpoints are not validated again.
     if new["endpoints"] != old["endpoints"] {
         endpoints(new, causes);
     }
@@ -109,18 +109,18 @@ fn addresses(addresses: &Value, address_type: &str, path: &str, causes: &mut Cau
         causes.too_many(&path, n_addresses, ADDRESSES_MAX);
     }
     for (index, address) in items(addresses) {
-        let place = format!("{path}[{index}]");
+        let field_path = format!("{path}[{index}]");
         let ip = text(address);
         let (is_family, why) = match (address_type, parse(ip)) {
             ("IPv4" | "IPv6", None) => {
-                causes.invalid(&place, address, VALID_IP);
+                causes.invalid(&field_path, address, VALID_IP);
                 continue;
             }
             ("IPv4", Some(it)) => (it.is_ipv4(), "must be an IPv4 address"),
             ("IPv6", Some(it)) => (matches!(it, IpAddr::V6(_)), "must be an IPv6 address"),
             ("FQDN", _) => {
                 for wrong in fully_qualified(ip) {
-                    causes.invalid(&place, address, &wrong);
+                    causes.invalid(&field_path, address, &wrong);
                 }
                 continue;
             }
@@ -129,7 +129,7 @@ fn addresses(addresses: &Value, address_type: &str, path: &str, causes: &mut Cau
         if !is_family {
             causes.invalid(&path, address, why);
         }
-        endpoint_ip(ip, &place, causes);
+        endpoint_ip(ip, &field_path, causes);
     }
 }
 
@@ -160,13 +160,13 @@ fn hints(hints: &Value, path: &str, causes: &mut Causes) {
         let mut seen: Vec<&str> = Vec::new();
         for (index, hint) in items(&hints[field]) {
             let name = text(&hint["name"]);
-            let place = format!("{path}.{field}[{index}].name");
+            let field_path = format!("{path}.{field}[{index}].name");
             if seen.contains(&name) {
-                causes.duplicate(&place, &hint["name"]);
+                causes.duplicate(&field_path, &hint["name"]);
             }
             seen.push(name);
             for wrong in check(name) {
-                causes.invalid_text(&place, name, &wrong);
+                causes.invalid_text(&field_path, name, &wrong);
             }
         }
     }

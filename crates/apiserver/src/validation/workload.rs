@@ -60,7 +60,7 @@ fn selector_and_template(spec: &Value, causes: &mut Causes) {
     }
     let template = &spec["template"];
     let labels = &template["metadata"]["labels"];
-    // No selector selects nothing, an empty one everything.
+    // A missing selector selects nothing, an empty one everything.
     let matches = !selector.is_null() && (is_empty || matches_label_selector(selector, labels));
     if !matches {
         let why = "`selector` does not match template `labels`";
@@ -93,7 +93,7 @@ fn rolling_update(rolling: &Value, causes: &mut Causes) {
     let mut is_zero = [false; 2];
     for (index, field) in ["maxUnavailable", "maxSurge"].into_iter().enumerate() {
         let value = &rolling[field];
-        let place = format!("{path}.{field}");
+        let field_path = format!("{path}.{field}");
         match value {
             Value::String(text) => match text.strip_suffix('%').map(str::parse::<u32>) {
                 Some(Ok(percent)) => is_zero[index] = percent == 0,
@@ -101,21 +101,25 @@ fn rolling_update(rolling: &Value, causes: &mut Causes) {
                     let why = "a valid percent string must be a numeric string followed by an \
                         ending '%' (e.g. '1%',  or '93%', regex used for validation is \
                         '[0-9]+%')";
-                    causes.invalid(&place, value, why);
+                    causes.invalid(&field_path, value, why);
                 }
             },
             number => {
                 let number = number.as_i64().unwrap_or_default();
                 is_zero[index] = number == 0;
                 if number < 0 {
-                    causes.invalid(&place, value, "must be greater than or equal to 0");
+                    causes.invalid(&field_path, value, "must be greater than or equal to 0");
                 }
             }
         }
     }
     if is_zero == [true; 2] {
-        let place = format!("{path}.maxUnavailable");
-        causes.invalid(&place, &rolling["maxUnavailable"], "may not be 0 when `maxSurge` is 0");
+        let field_path = format!("{path}.maxUnavailable");
+        causes.invalid(
+            &field_path,
+            &rolling["maxUnavailable"],
+            "may not be 0 when `maxSurge` is 0",
+        );
     }
 }
 

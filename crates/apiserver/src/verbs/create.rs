@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::read::{body, normal, settle_namespace};
-use super::{Outcome, Shown, Target, WriteOptions};
+use super::{ResponseObject, Target, WriteOptions, WriteOutcome};
 use crate::defaults::allocation;
 use crate::kinds::{Kind, NAMESPACES};
-use crate::refusal::Refusal;
-use crate::server::{Server, Sweep, Sweeping};
-use crate::store::{Key, Place};
+use crate::server::{GcMode, GcTask, Server};
+use crate::status_error::StatusError;
+use crate::store::{Key, ObjectRef};
 use crate::validation::{Causes, meta};
 
 /// Upstream: `maxGeneratedNameLength`.
@@ -20,12 +20,12 @@ impl Server {
         target: &Target,
         given: Value,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         let kind = target.kind;
         let read = body(kind, given, options)?;
         let mut object = read.object;
         settle_namespace(target, &mut object)?;
-        self.stamp_new(kind, &mut object)?;
+        self.set_system_metadata(kind, &mut object)?;
         self.namespace_admits(target, &object)?;
         if kind.resource == "services" {
             // Before validation, as upstream does: `beginCreate` in core/service/storage.
@@ -36,25 +36,26 @@ impl Server {
         self.validate_new(kind, &object)?;
         let name = text(&object["metadata"]["name"]);
         let key = Key::new(&target.namespace, &name);
-        if self.store.get(kind.shelf, &key).is_some() {
-            return Err(Refusal::already_exists(kind, &name));
+        if self.store.get(kind.storage, &key).is_some() {
+            return Err(StatusError::already_exists(kind, &name));
         }
         let shown = if options.dry_run {
-            Shown::Value(object)
+            ResponseObject::Value(object)
         } else {
-            Shown::Stored(self.put(kind, key, object))
+            ResponseObject::Stored(self.put(kind, key, object))
         };
-        if self.settings.sweeping == Sweeping::AtOnce {
-            self.sweep();
+        if self.settings.gc_mode == GcMode::Immediate {
+            self.collect_garbage();
         }
-        Ok(Outcome { shown, is_new: true, warnings: read.warnings })
+        Ok(WriteOutcome { object: shown, is_new: true, warnings: read.warnings })
     }
 
-    /// Names and stamps; what the client may not set is taken away. Upstream: `FillObjectMeta`.
-    fn stamp_new(&mut self, kind: &Kind, object: &mut Value) -> Result<(), Refusal> {
+    /// Sets name, uid, and creation time; removes fields the client may not set. Upstream:
+    /// `FillObjectMeta`.
+    fn set_system_metadata(&mut self, kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
         let version = text(&object["metadata"]["resourceVersion"]);
         if !version.is_empty() && version != "0" {
-            return Err(Refusal::internal(
+            return Err(StatusError::internal(
                 "resourceVersion should not be set on objects to be created",
             ));
         }
@@ -67,26 +68,26 @@ impl Server {
         if !kind.is_namespaced() {
             meta.remove("namespace");
         }
-        meta.insert("uid".to_owned(), json!(self.stamps.uid()));
+        meta.insert("uid".to_owned(), json!(self.clock_and_ids.uid()));
         meta.insert("creationTimestamp".to_owned(), json!(self.now()));
         let prefix = meta.get("generateName").map(text).unwrap_or_default();
         let name = meta.get("name").map(text).unwrap_or_default();
         if name.is_empty() && !prefix.is_empty() {
             let end = prefix.floor_char_boundary(PREFIX_BYTES_MAX);
-            let name = format!("{}{}", &prefix[..end], self.stamps.suffix());
+            let name = format!("{}{}", &prefix[..end], self.clock_and_ids.suffix());
             meta.insert("name".to_owned(), json!(name));
         }
         Ok(())
     }
 
     /// Upstream: admission plugin `NamespaceLifecycle`.
-    fn namespace_admits(&self, target: &Target, object: &Value) -> Result<(), Refusal> {
+    fn namespace_admits(&self, target: &Target, object: &Value) -> Result<(), StatusError> {
         if !target.kind.is_namespaced() {
             return Ok(());
         }
         let name = &target.namespace;
         let Some(namespace) = self.store.get("namespaces", &Key::new("", name)) else {
-            return Err(Refusal::not_found(&NAMESPACES, name));
+            return Err(StatusError::not_found(&NAMESPACES, name));
         };
         if !namespace.is_deleting {
             return Ok(());
@@ -96,15 +97,15 @@ impl Server {
         );
         let object_name = text(&object["metadata"]["name"]);
         let cause = format!("namespace {name} is being terminated");
-        let refusal = Refusal::forbidden(target.kind, &object_name, &why);
-        Err(refusal.caused_by("NamespaceTerminating", &cause, "metadata.namespace"))
+        let error = StatusError::forbidden(target.kind, &object_name, &why);
+        Err(error.caused_by("NamespaceTerminating", &cause, "metadata.namespace"))
     }
 
-    fn validate_new(&self, kind: &Kind, object: &Value) -> Result<(), Refusal> {
+    fn validate_new(&self, kind: &Kind, object: &Value) -> Result<(), StatusError> {
         let mut causes = Causes::default();
         meta::validate(kind, &object["metadata"], &mut causes);
         (kind.rules.validate)(object, &mut causes);
-        refuse_if_any(kind, object, causes)
+        invalid_if_any(kind, object, causes)
     }
 
     pub(super) fn allocate(
@@ -112,50 +113,54 @@ impl Server {
         kind: &Kind,
         object: &mut Value,
         old: Option<&Value>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), StatusError> {
         allocation::normalize(object, old);
         let causes = self.allocations.allocate(object, old);
-        refuse_if_any(kind, object, causes)?;
+        invalid_if_any(kind, object, causes)?;
         *object = normal(kind, object.take());
         Ok(())
     }
 
-    /// Stores an object and remembers what a sweep must look at because of it.
+    /// Stores an object and queues the garbage collector tasks that follow.
     pub(crate) fn put(
         &mut self,
         kind: &Kind,
         key: Key,
         object: Value,
     ) -> std::sync::Arc<crate::store::Stored> {
-        if kind.shelf == "services" {
-            if let Some(old) = self.store.get(kind.shelf, &key) {
+        if kind.storage == "services" {
+            if let Some(old) = self.store.get(kind.storage, &key) {
                 let old = old.value();
                 self.allocations.release(&old);
             }
             self.allocations.take(&object);
         }
-        let stored = self.store.put(kind.shelf, key.clone(), object);
-        let place = Place { shelf: kind.shelf, key };
+        let stored = self.store.put(kind.storage, key.clone(), object);
+        let object_ref = ObjectRef { storage: kind.storage, key };
         if stored.is_deleting {
-            self.to_sweep.push_back(Sweep::Owner(place.clone()));
-            if kind.shelf == "namespaces" {
-                self.terminating.insert(place.key.name().to_owned());
-                self.to_sweep.push_back(Sweep::Namespace(place.key.name().to_owned()));
+            self.gc_queue.push_back(GcTask::Owner(object_ref.clone()));
+            if kind.storage == "namespaces" {
+                self.terminating.insert(object_ref.key.name().to_owned());
+                self.gc_queue.push_back(GcTask::Namespace(object_ref.key.name().to_owned()));
             }
         }
         if !stored.owners.is_empty() {
-            self.to_sweep.push_back(Sweep::Owners(place));
+            self.gc_queue.push_back(GcTask::Owners(object_ref));
         }
         stored
     }
 }
 
-pub(super) fn refuse_if_any(kind: &Kind, object: &Value, causes: Causes) -> Result<(), Refusal> {
+pub(super) fn invalid_if_any(
+    kind: &Kind,
+    object: &Value,
+    causes: Causes,
+) -> Result<(), StatusError> {
     if causes.is_empty() {
         return Ok(());
     }
     let name = text(&object["metadata"]["name"]);
-    Err(Refusal::invalid(kind, &name, causes.into_vec()))
+    Err(StatusError::invalid(kind, &name, causes.into_vec()))
 }
 
 pub(super) fn text(value: &Value) -> String {

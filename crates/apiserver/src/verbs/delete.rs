@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use super::create::text;
 use super::list::ListOptions;
-use super::{Outcome, Shown, Target};
+use super::{ResponseObject, Target, WriteOutcome};
 use crate::defaults::remove;
 use crate::kinds::{Deleted, Kind};
-use crate::refusal::{Details, Refusal};
 use crate::schema::read::seconds;
-use crate::server::{Server, Sweep, Sweeping};
+use crate::server::{GcMode, GcTask, Server};
+use crate::status_error::{Details, StatusError};
 use crate::store::{Key, Stored};
 
 pub(super) const ORPHAN: &str = "orphan";
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
-/// The parts of a `DeleteOptions` that count.
+/// The supported fields of `DeleteOptions`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
     pub grace_secs: Option<i64>,
@@ -28,24 +28,23 @@ pub struct DeleteOptions {
     pub dry_run: bool,
 }
 
-/// What happens to the objects this one owns.
+/// What happens to the dependents of the deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They lose their owner and stay.
+    /// They stay, without the owner reference.
     Orphan,
-    /// They go after it.
+    /// They are deleted after it.
     Background,
-    /// It goes after them.
+    /// They are deleted before it.
     Foreground,
 }
 
-/// What became of a deletion.
 #[derive(Debug)]
 pub enum Deletion {
-    /// It is gone.
-    Removed(Shown),
-    /// It waits: for its grace period, or for its finalizers.
-    Pending(Shown),
+    /// The object was removed.
+    Removed(ResponseObject),
+    /// The object is in deletion: its grace period runs or it has finalizers.
+    Pending(ResponseObject),
 }
 
 impl Deletion {
@@ -53,13 +52,13 @@ impl Deletion {
         matches!(self, Self::Removed(_))
     }
 
-    pub fn shown(&self) -> &Shown {
+    pub fn object(&self) -> &ResponseObject {
         match self {
             Self::Removed(shown) | Self::Pending(shown) => shown,
         }
     }
 
-    /// The body of the answer; `None` means the object itself.
+    /// The body of the response; `None` means the object.
     pub(crate) fn status(&self, kind: &Kind) -> Option<Value> {
         let Self::Removed(shown) = self else { return None };
         if kind.deleted == Deleted::Object {
@@ -80,13 +79,12 @@ impl Deletion {
     }
 }
 
-/// What the grace period of a deletion asks for.
 enum Grace {
-    /// This kind knows none.
+    /// The kind has no grace period.
     None,
-    /// It already waits, and not for longer than now asked.
+    /// A grace period that is not longer than the requested one already runs.
     Waits,
-    /// Write this down first; then it goes at once when the period is zero.
+    /// Store this object; then remove it at once if the grace period is zero.
     Set { object: Value, secs: i64 },
 }
 
@@ -95,33 +93,33 @@ impl Server {
         &mut self,
         target: &Target,
         options: &DeleteOptions,
-    ) -> Result<Deletion, Refusal> {
+    ) -> Result<Deletion, StatusError> {
         let deletion = self.delete_one(target, options)?;
-        if self.settings.sweeping == Sweeping::AtOnce {
-            self.sweep();
+        if self.settings.gc_mode == GcMode::Immediate {
+            self.collect_garbage();
         }
         Ok(deletion)
     }
 
-    /// Deletes what the options select, each as [`Server::delete`] would, and shows them.
+    /// Deletes all selected objects, each as [`Server::delete`] does, and returns them.
     pub fn delete_collection(
         &mut self,
         target: &Target,
         selection: &ListOptions,
         options: &DeleteOptions,
-    ) -> Result<Vec<Arc<Stored>>, Refusal> {
+    ) -> Result<Vec<Arc<Stored>>, StatusError> {
         let page = self.list(target, selection)?;
         for object in &page.objects {
             let (namespace, name) = (object.key.namespace(), object.key.name());
             let one = Target::object(target.kind, namespace, name);
             match self.delete_one(&one, options) {
                 Ok(_) => {}
-                Err(refusal) if refusal.code == 404 => {}
-                Err(refusal) => return Err(refusal),
+                Err(error) if error.code == 404 => {}
+                Err(error) => return Err(error),
             }
         }
-        if self.settings.sweeping == Sweeping::AtOnce {
-            self.sweep();
+        if self.settings.gc_mode == GcMode::Immediate {
+            self.collect_garbage();
         }
         Ok(page.objects)
     }
@@ -130,21 +128,21 @@ impl Server {
         &mut self,
         target: &Target,
         options: &DeleteOptions,
-    ) -> Result<Deletion, Refusal> {
+    ) -> Result<Deletion, StatusError> {
         let kind = target.kind;
-        let found = self.store.get(kind.shelf, &target.key());
+        let found = self.store.get(kind.storage, &target.key());
         let Some(stored) = found.cloned() else {
-            return Err(Refusal::not_found(kind, &target.name));
+            return Err(StatusError::not_found(kind, &target.name));
         };
         if kind.resource == "namespaces" {
             return self.delete_namespace(&stored, options);
         }
         check_preconditions(kind, &stored, options)?;
         let old = stored.value();
-        let now = self.stamps.now();
+        let now = self.clock_and_ids.now();
         let mut new = old.clone();
         let grace = match grace_of(kind, &old, options, now) {
-            Grace::Waits => return Ok(Deletion::Pending(Shown::Stored(stored))),
+            Grace::Waits => return Ok(Deletion::Pending(ResponseObject::Stored(stored))),
             Grace::None => None,
             Grace::Set { object, secs } => {
                 new = object;
@@ -157,7 +155,7 @@ impl Server {
             mark_as_deleting(&mut new, now);
         }
         if options.dry_run {
-            let shown = Shown::Value(new);
+            let shown = ResponseObject::Value(new);
             let pending = waits_for_finalizers || grace.is_some_and(|secs| secs > 0);
             return Ok(if pending { Deletion::Pending(shown) } else { Deletion::Removed(shown) });
         }
@@ -166,37 +164,37 @@ impl Server {
             latest = self.put(kind, target.key(), new);
         }
         if waits_for_finalizers || grace.is_some_and(|secs| secs > 0) {
-            return Ok(Deletion::Pending(Shown::Stored(latest)));
+            return Ok(Deletion::Pending(ResponseObject::Stored(latest)));
         }
         let removed = self.remove(kind, &target.key()).unwrap_or(latest);
-        Ok(Deletion::Removed(Shown::Stored(removed)))
+        Ok(Deletion::Removed(ResponseObject::Stored(removed)))
     }
 
-    /// Takes an object away and remembers what a sweep must look at because of it.
+    /// Removes an object and queues the garbage collector tasks that follow.
     pub(crate) fn remove(&mut self, kind: &Kind, key: &Key) -> Option<Arc<Stored>> {
-        let removed = self.store.remove(kind.shelf, key)?;
-        if kind.shelf == "services" {
+        let removed = self.store.remove(kind.storage, key)?;
+        if kind.storage == "services" {
             let value = removed.value();
             self.allocations.release(&value);
         }
-        if kind.shelf == "namespaces" {
+        if kind.storage == "namespaces" {
             self.terminating.remove(key.name());
         }
-        self.to_sweep.push_back(Sweep::Dependents { uid: removed.uid.clone() });
+        self.gc_queue.push_back(GcTask::Dependents { uid: removed.uid.clone() });
         for owner in &removed.owners {
-            // Its owner may have waited for it.
-            self.to_sweep.push_back(Sweep::Dependents { uid: owner.uid.clone() });
+            // Its owner may be in foreground deletion.
+            self.gc_queue.push_back(GcTask::Dependents { uid: owner.uid.clone() });
         }
         if self.terminating.contains(key.namespace()) {
-            self.to_sweep.push_back(Sweep::Namespace(key.namespace().to_owned()));
+            self.gc_queue.push_back(GcTask::Namespace(key.namespace().to_owned()));
         }
         Some(removed)
     }
 
-    /// Writes an object as it is: for the server's own bookkeeping.
-    pub(super) fn rewrite(&mut self, kind: &Kind, key: &Key, object: Value) -> Outcome {
-        let shown = Shown::Stored(self.put(kind, key.clone(), object));
-        Outcome { shown, is_new: false, warnings: Vec::new() }
+    /// Writes an object without validation, for changes by the server itself.
+    pub(super) fn rewrite(&mut self, kind: &Kind, key: &Key, object: Value) -> WriteOutcome {
+        let shown = ResponseObject::Stored(self.put(kind, key.clone(), object));
+        WriteOutcome { object: shown, is_new: false, warnings: Vec::new() }
     }
 }
 
@@ -204,14 +202,14 @@ pub(super) fn check_preconditions(
     kind: &Kind,
     stored: &Stored,
     options: &DeleteOptions,
-) -> Result<(), Refusal> {
+) -> Result<(), StatusError> {
     let conflict = |why: String| {
-        // Upstream names the kind here where it elsewhere names the resource.
-        let mut refusal = Refusal::conflict(kind, stored.key.name(), &why);
+        // Here upstream names the kind, elsewhere the resource.
+        let mut error = StatusError::conflict(kind, stored.key.name(), &why);
         let resource = kind.qualified_resource();
-        refusal.message = refusal.message.replacen(&resource, &kind.qualified_kind(), 1);
-        refusal.details.kind = kind.kind.to_owned();
-        refusal
+        error.message = error.message.replacen(&resource, &kind.qualified_kind(), 1);
+        error.details.kind = kind.kind.to_owned();
+        error
     };
     if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != stored.uid) {
         return Err(conflict(format!(
@@ -221,16 +219,18 @@ pub(super) fn check_preconditions(
         )));
     }
     let version = stored.revision.to_string();
-    if let Some(asked) = options.resource_version.as_ref().filter(|asked| **asked != version) {
+    if let Some(requested) =
+        options.resource_version.as_ref().filter(|requested| **requested != version)
+    {
         return Err(conflict(format!(
-            "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion \
+            "the ResourceVersion in the precondition ({requested}) does not match the ResourceVersion \
              in record ({version}). The object might have been modified"
         )));
     }
     Ok(())
 }
 
-/// Only pods are given time to end. Upstream: `CheckGracefulDelete` in core/pod/strategy.go.
+/// Only pods have a grace period. Upstream: `CheckGracefulDelete` in core/pod/strategy.go.
 fn grace_of(kind: &Kind, old: &Value, options: &DeleteOptions, now: Timestamp) -> Grace {
     if kind.resource != "pods" {
         return Grace::None;
@@ -249,10 +249,10 @@ fn grace_of(kind: &Kind, old: &Value, options: &DeleteOptions, now: Timestamp) -
         object["metadata"]["deletionGracePeriodSeconds"] = json!(secs);
         return Grace::Set { object, secs };
     }
-    let asked = options.grace_secs;
+    let requested = options.grace_secs;
     let own = old["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(0);
-    let mut secs = asked.unwrap_or(own);
-    // Where nothing runs there is nothing to wait for.
+    let mut secs = requested.unwrap_or(own);
+    // A pod without a node has no containers to stop.
     let runs_nowhere = old["spec"]["nodeName"].is_null();
     if runs_nowhere || ["Failed", "Succeeded"].iter().any(|it| old["status"]["phase"] == *it) {
         secs = 0;
@@ -283,10 +283,10 @@ pub(super) fn mark_as_deleting(object: &mut Value, now: Timestamp) {
     object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
 }
 
-/// The collector's own finalizers: what a propagation asks it to do. Upstream:
+/// Sets the finalizer of the garbage collector for a propagation policy. Upstream:
 /// `deletionFinalizersForGarbageCollection`.
 fn set_collector_finalizer(kind: &Kind, object: &mut Value, wanted: Option<Propagation>) {
-    if kind.shelf == "events" {
+    if kind.storage == "events" {
         return; // Events own nothing.
     }
     let finalizers = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Get and list: pages, selections, and versions of the past. Upstream: `GetList` in
+//! Get and list: pages, selectors, and old resource versions. Upstream: `GetList` in
 //! storage/etcd3/store.go and cacher, `ValidateListOptions`.
 
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::Target;
-use crate::refusal::Refusal;
 use crate::selectors::Selector;
 use crate::server::Server;
+use crate::status_error::StatusError;
 use crate::store::{Gone, Snapshot, Stored};
 use crate::validation::Causes;
 
-/// What a list may be told; empty text means not told.
+/// Options of a list; an empty string means not given.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
     pub label_selector: String,
     pub field_selector: String,
-    /// Zero: all at once.
+    /// Zero: no limit.
     pub limit: usize,
     pub continue_token: String,
     pub resource_version: String,
@@ -45,17 +45,17 @@ pub struct Page {
 /// Where the next page starts.
 struct Token {
     revision: u64,
-    /// The key of the last object shown.
+    /// The key of the last object of the previous page.
     after: String,
 }
 
 impl Server {
-    pub fn get(&self, target: &Target) -> Result<Arc<Stored>, Refusal> {
-        let found = self.store.get(target.kind.shelf, &target.key());
-        found.cloned().ok_or_else(|| Refusal::not_found(target.kind, &target.name))
+    pub fn get(&self, target: &Target) -> Result<Arc<Stored>, StatusError> {
+        let found = self.store.get(target.kind.storage, &target.key());
+        found.cloned().ok_or_else(|| StatusError::not_found(target.kind, &target.name))
     }
 
-    pub fn list(&self, target: &Target, options: &ListOptions) -> Result<Page, Refusal> {
+    pub fn list(&self, target: &Target, options: &ListOptions) -> Result<Page, StatusError> {
         check(options)?;
         let kind = target.kind;
         let selector = Selector::parse(kind, &options.label_selector, &options.field_selector)?;
@@ -79,7 +79,7 @@ impl Server {
         };
         if options.limit > 0 && objects.len() > options.limit {
             let n_remaining = objects.len() - options.limit;
-            // Upstream counts only when nothing is selected: it would have to read all objects.
+            // Upstream counts only without a selector: it would have to read all objects.
             page.n_remaining = selector.is_empty().then_some(n_remaining);
             objects.truncate(options.limit);
             let after = objects.last().map(|last| last.key.path().to_owned()).unwrap_or_default();
@@ -94,37 +94,37 @@ impl Server {
         target: &Target,
         options: &ListOptions,
         token: Option<&Token>,
-    ) -> Result<Snapshot, Refusal> {
-        let shelf = target.kind.shelf;
+    ) -> Result<Snapshot, StatusError> {
+        let storage = target.kind.storage;
         let namespace = (!target.namespace.is_empty()).then_some(target.namespace.as_str());
         let gone = |gone: Gone| match token {
             Some(token) => expired_token(self.store.revision(), &token.after),
-            None => Refusal::too_old(gone.asked, gone.floor),
+            None => StatusError::too_old(gone.requested, gone.floor),
         };
         if let Some(token) = token {
-            return self.store.list_at(shelf, namespace, token.revision).map_err(gone);
+            return self.store.list_at(storage, namespace, token.revision).map_err(gone);
         }
-        let asked = parse_version(&options.resource_version)?;
+        let requested = parse_version(&options.resource_version)?;
         let current = self.store.revision();
-        if asked.is_some_and(|asked| asked > current) {
-            return Err(Refusal::too_new(asked.unwrap_or_default(), current));
+        if requested.is_some_and(|requested| requested > current) {
+            return Err(StatusError::too_new(requested.unwrap_or_default(), current));
         }
-        match (asked, options.version_match) {
+        match (requested, options.version_match) {
             (Some(revision), Some(VersionMatch::Exact)) => {
-                self.store.list_at(shelf, namespace, revision).map_err(gone)
+                self.store.list_at(storage, namespace, revision).map_err(gone)
             }
-            _ => Ok(self.store.list(shelf, namespace)),
+            _ => Ok(self.store.list(storage, namespace)),
         }
     }
 }
 
 /// `None` when none is given.
-pub(super) fn parse_version(text: &str) -> Result<Option<u64>, Refusal> {
+pub(super) fn parse_version(text: &str) -> Result<Option<u64>, StatusError> {
     if text.is_empty() {
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| {
-        Refusal::bad_request(format!(
+        StatusError::bad_request(format!(
             "invalid resource version: resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": \
              invalid syntax"
         ))
@@ -132,17 +132,17 @@ pub(super) fn parse_version(text: &str) -> Result<Option<u64>, Refusal> {
 }
 
 /// Upstream: `ValidateListOptions`.
-fn check(options: &ListOptions) -> Result<(), Refusal> {
+fn check(options: &ListOptions) -> Result<(), StatusError> {
     let (version, token) = (&options.resource_version, &options.continue_token);
     if !token.is_empty() && !version.is_empty() && version != "0" {
-        return Err(Refusal::bad_request(
+        return Err(StatusError::bad_request(
             "specifying resource version is not allowed when using continue",
         ));
     }
     let forbid = |why: &str| {
         let mut causes = Causes::default();
         causes.forbidden("resourceVersionMatch", why);
-        Err(Refusal::invalid_options("ListOptions", causes.into_vec()))
+        Err(StatusError::invalid_options("ListOptions", causes.into_vec()))
     };
     match options.version_match {
         None => Ok(()),
@@ -159,8 +159,8 @@ fn check(options: &ListOptions) -> Result<(), Refusal> {
     }
 }
 
-fn expired_token(revision: u64, after: &str) -> Refusal {
-    Refusal::expired(
+fn expired_token(revision: u64, after: &str) -> StatusError {
+    StatusError::expired(
         "The provided continue parameter is too old to display a consistent list result. You can \
          start a new list without the continue parameter, or use the continue token in this \
          response to retrieve the remainder of the results. Continuing with the provided token \
@@ -171,14 +171,14 @@ fn expired_token(revision: u64, after: &str) -> Refusal {
 }
 
 impl Token {
-    /// Upstream's own shape: clients may show it, and must not read it.
+    /// In the format of upstream, although it is opaque to clients.
     fn text(&self) -> String {
         let Self { revision, after } = self;
         let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{after}\0")});
         BASE64_URL_SAFE_NO_PAD.encode(token.to_string())
     }
 
-    fn parse(text: &str) -> Result<Option<Self>, Refusal> {
+    fn parse(text: &str) -> Result<Option<Self>, StatusError> {
         if text.is_empty() {
             return Ok(None);
         }
@@ -189,7 +189,7 @@ impl Token {
             Some(Self { revision: token["rv"].as_u64()?, after })
         };
         read().map(Some).ok_or_else(|| {
-            Refusal::bad_request("invalid continue token: continue key is not valid")
+            StatusError::bad_request("invalid continue token: continue key is not valid")
         })
     }
 }

@@ -1,12 +1,12 @@
-//! Patch: the stored object, changed as the patch says, then an update like any other.
+//! Patch: applies a patch to the stored object, then updates it.
 
 use serde_json::Value;
 
 use super::update::Part;
-use super::{Outcome, Target, WriteOptions, shown_as};
+use super::{Target, WriteOptions, WriteOutcome, shown_as};
 use crate::patch;
-use crate::refusal::Refusal;
 use crate::server::Server;
+use crate::status_error::StatusError;
 
 /// How a patch is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,10 @@ pub enum PatchType {
     Json,
     /// RFC 7386.
     Merge,
-    /// Lists merge by the keys that upstream's types name.
+    /// Lists merge by the merge keys of upstream's types.
     Strategic,
 }
 
-/// A patch as it came.
 #[derive(Clone, Copy)]
 pub(crate) struct Patch<'a> {
     pub of: PatchType,
@@ -33,7 +32,7 @@ impl Server {
         patch_type: PatchType,
         given: &Value,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         self.patch_part(target, Part::Object, Patch { of: patch_type, given }, options)
     }
 
@@ -43,7 +42,7 @@ impl Server {
         part: Part,
         patch: Patch<'_>,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         let stored = self.get(target)?;
         let shown = shown_as(target.kind, stored.value());
         let changed = patch::apply(patch.of, shown, patch.given, target.kind.schema)?;

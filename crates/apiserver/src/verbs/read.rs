@@ -1,23 +1,23 @@
-//! Bodies into objects: Go's reading, defaults, and the checks every body must pass.
+//! Decodes request bodies into objects: Go's decoding rules, defaults, and checks for all kinds.
 
 use serde_json::{Value, json};
 
 use super::{FieldValidation, Target, WriteOptions, is_converted};
 use crate::defaults::events;
 use crate::kinds::{KINDS, Kind};
-use crate::refusal::Refusal;
 use crate::schema::read::read;
+use crate::status_error::StatusError;
 
-/// A body in the form that is stored, with defaults, and what to warn about.
+/// A decoded body with defaults, and its warnings.
 pub(super) struct Body {
     pub object: Value,
     pub warnings: Vec<String>,
 }
 
-pub(super) fn body(kind: &Kind, given: Value, options: &WriteOptions) -> Result<Body, Refusal> {
+pub(super) fn body(kind: &Kind, given: Value, options: &WriteOptions) -> Result<Body, StatusError> {
     check_type(kind, &given)?;
     let cannot = |why: String| {
-        Refusal::bad_request(format!(
+        StatusError::bad_request(format!(
             "{name} in version \"{version}\" cannot be handled as a {name}: {why}",
             name = kind.kind,
             version = Kind::VERSION,
@@ -40,7 +40,7 @@ pub(super) fn body(kind: &Kind, given: Value, options: &WriteOptions) -> Result<
         fields.remove("apiVersion");
     }
     if let Some(Value::Object(meta)) = object.get_mut("metadata") {
-        // Nobody applies on the server side here, so nobody's fields are tracked.
+        // There is no server-side apply, so there are no managed fields.
         meta.remove("managedFields");
         meta.remove("selfLink");
     }
@@ -51,7 +51,7 @@ pub(super) fn body(kind: &Kind, given: Value, options: &WriteOptions) -> Result<
     Ok(Body { object: normal(kind, object), warnings })
 }
 
-/// The form Go would write: defaults and preparation may have left nulls behind.
+/// Without the nulls that defaulting may have inserted, as Go would encode the object.
 pub(super) fn normal(kind: &Kind, object: Value) -> Value {
     let schema = if is_converted(kind) { CORE_EVENT } else { kind.schema };
     read(schema, object).expect("it was read before, and only valid fields were added").object
@@ -59,8 +59,8 @@ pub(super) fn normal(kind: &Kind, object: Value) -> Value {
 
 const CORE_EVENT: &str = "io.k8s.api.core.v1.Event";
 
-/// `kind` and `apiVersion` may be left out; if given they must fit.
-fn check_type(kind: &Kind, given: &Value) -> Result<(), Refusal> {
+/// `kind` and `apiVersion` are optional; if given, they must match.
+fn check_type(kind: &Kind, given: &Value) -> Result<(), StatusError> {
     let text = |field: &str| given[field].as_str().unwrap_or_default().to_owned();
     let (name, version) = (text("kind"), text("apiVersion"));
     let same_name = name.is_empty() || name == kind.kind;
@@ -71,7 +71,7 @@ fn check_type(kind: &Kind, given: &Value) -> Result<(), Refusal> {
     let is_known = KINDS.iter().any(|one| one.kind == name && one.api_version() == version)
         || version.is_empty();
     if !is_known {
-        return Err(Refusal::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "no kind \"{name}\" is registered for version \"{version}\" in scheme \
              \"pkg/api/legacyscheme/scheme.go:30\""
         )));
@@ -87,18 +87,18 @@ fn check_type(kind: &Kind, given: &Value) -> Result<(), Refusal> {
         "the object provided is unrecognized (must be of type {wanted}): expected {}, but got {found}",
         of(group, Kind::VERSION, wanted)
     );
-    // Upstream shows the first bytes of the body; nobody compares those.
-    Err(Refusal::bad_request(sentence))
+    // Upstream adds the first bytes of the body.
+    Err(StatusError::bad_request(sentence))
 }
 
 /// The namespace of the body must be that of the path, if it names one.
-pub(super) fn settle_namespace(target: &Target, object: &mut Value) -> Result<(), Refusal> {
+pub(super) fn settle_namespace(target: &Target, object: &mut Value) -> Result<(), StatusError> {
     let given = object["metadata"]["namespace"].as_str().unwrap_or_default();
     if !target.kind.is_namespaced() {
         return Ok(());
     }
     if !given.is_empty() && given != target.namespace {
-        return Err(Refusal::bad_request(
+        return Err(StatusError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }

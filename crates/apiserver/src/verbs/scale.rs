@@ -1,21 +1,21 @@
-//! The subresources that are not parts of the object: `scale` and `binding`.
+//! The subresources with types of their own: `scale` and `binding`.
 
 use serde_json::{Value, json};
 
-use super::create::{refuse_if_any, text};
+use super::create::{invalid_if_any, text};
 use super::patch::PatchType;
-use super::{Outcome, Shown, Target, WriteOptions};
+use super::{ResponseObject, Target, WriteOptions, WriteOutcome};
 use crate::patch;
-use crate::refusal::Refusal;
 use crate::schema::read::{read, seconds};
 use crate::selectors::selector_text;
 use crate::server::Server;
+use crate::status_error::StatusError;
 use crate::validation::{Causes, workload};
 
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 
 impl Server {
-    pub fn scale(&self, target: &Target) -> Result<Value, Refusal> {
+    pub fn scale(&self, target: &Target) -> Result<Value, StatusError> {
         Ok(scale_of(&self.get(target)?.value()))
     }
 
@@ -24,25 +24,25 @@ impl Server {
         target: &Target,
         given: Value,
         options: &WriteOptions,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, StatusError> {
         let cannot = |why| {
             let sentence = "Scale in version \"v1\" cannot be handled as a Scale";
-            Refusal::bad_request(format!("{sentence}: {why}"))
+            StatusError::bad_request(format!("{sentence}: {why}"))
         };
         let scale = read(SCALE, given).map_err(cannot)?.object;
         let mut causes = Causes::default();
         workload::validate_scale(&scale, &mut causes);
-        refuse_if_any(target.kind, &scale, causes)
-            .map_err(|refusal| refusal.naming("autoscaling", "Scale"))?;
+        invalid_if_any(target.kind, &scale, causes)
+            .map_err(|error| error.naming("autoscaling", "Scale"))?;
         let mut object = self.get(target)?.value();
         let version = text(&scale["metadata"]["resourceVersion"]);
         if !version.is_empty() && version != text(&object["metadata"]["resourceVersion"]) {
-            return Err(Refusal::modified_meanwhile(target.kind, &target.name));
+            return Err(StatusError::modified_meanwhile(target.kind, &target.name));
         }
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         object["spec"]["replicas"] = json!(replicas);
         let outcome = self.update(target, object, options)?;
-        Ok(scale_of(&outcome.shown.value()))
+        Ok(scale_of(&outcome.object.value()))
     }
 
     pub fn patch_scale(
@@ -51,37 +51,37 @@ impl Server {
         patch_type: PatchType,
         given: &Value,
         options: &WriteOptions,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Value, StatusError> {
         let changed = patch::apply(patch_type, self.scale(target)?, given, SCALE)?;
         self.update_scale(target, changed, options)
     }
 
-    /// Puts a pod on a node. Upstream: `assignPod` in core/pod/storage.
+    /// Assigns a pod to a node. Upstream: `assignPod` in core/pod/storage.
     pub fn bind(
         &mut self,
         target: &Target,
         binding: &Value,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         let node = text(&binding["target"]["name"]);
         if node.is_empty() {
             let mut causes = Causes::default();
             causes.required("target.name", "");
-            return Err(Refusal::invalid(target.kind, &target.name, causes.into_vec()));
+            return Err(StatusError::invalid(target.kind, &target.name, causes.into_vec()));
         }
         let mut pod = self.get(target)?.value();
         if let Some(bound) = pod["spec"]["nodeName"].as_str() {
             let why = format!("pod {} is already assigned to node \"{bound}\"", target.name);
             return Err(
-                Refusal::conflict(target.kind, &target.name, &why).naming("", "pods/binding")
+                StatusError::conflict(target.kind, &target.name, &why).naming("", "pods/binding")
             );
         }
         if pod["metadata"]["deletionTimestamp"].is_string() {
             let why = format!("pod {} is being deleted, cannot be assigned to a host", target.name);
-            return Err(Refusal::conflict(target.kind, &target.name, &why));
+            return Err(StatusError::conflict(target.kind, &target.name, &why));
         }
         pod["spec"]["nodeName"] = json!(node);
-        let now = seconds(self.stamps.now());
+        let now = seconds(self.clock_and_ids.now());
         let scheduled = json!({
             "type": "PodScheduled", "status": "True", "lastProbeTime": null,
             "lastTransitionTime": now,
@@ -96,7 +96,11 @@ impl Server {
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
         });
-        Ok(Outcome { shown: Shown::Value(status), is_new: true, warnings: Vec::new() })
+        Ok(WriteOutcome {
+            object: ResponseObject::Value(status),
+            is_new: true,
+            warnings: Vec::new(),
+        })
     }
 }
 

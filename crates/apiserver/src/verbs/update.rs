@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::create::{refuse_if_any, text};
+use super::create::{invalid_if_any, text};
 use super::read::{body, normal};
-use super::{Outcome, Shown, Target, WriteOptions};
+use super::{ResponseObject, Target, WriteOptions, WriteOutcome};
 use crate::defaults::carry;
 use crate::kinds::{Kind, Subresource, Updates};
-use crate::refusal::Refusal;
-use crate::server::{Server, Sweeping};
+use crate::server::{GcMode, Server};
+use crate::status_error::StatusError;
 use crate::validation::{Causes, meta};
 
-/// Which part of an object a write is for.
+/// Which part of an object a write changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Object,
     Status,
-    /// Of a namespace: the finalizers of its spec.
+    /// The finalizers in the spec of a namespace.
     Finalize,
 }
 
-/// An update that is ready to be checked and stored.
+/// A prepared update, to be validated and stored.
 struct Edit {
     part: Part,
     new: Value,
@@ -44,7 +44,7 @@ impl Server {
         target: &Target,
         given: Value,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         self.replace(target, Part::Object, given, options)
     }
 
@@ -53,7 +53,7 @@ impl Server {
         target: &Target,
         given: Value,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         self.replace(target, Part::Status, given, options)
     }
 
@@ -63,20 +63,20 @@ impl Server {
         part: Part,
         given: Value,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         let kind = target.kind;
         let read = body(kind, given, options)?;
         let mut new = read.object;
-        settle_names(target, &mut new)?;
-        let Some(stored) = self.store.get(kind.shelf, &target.key()) else {
+        check_names(target, &mut new)?;
+        let Some(stored) = self.store.get(kind.storage, &target.key()) else {
             if part == Part::Object && kind.updates != Updates::Existing {
                 return self.create(target, new, options);
             }
-            return Err(Refusal::not_found(kind, &target.name));
+            return Err(StatusError::not_found(kind, &target.name));
         };
         let old = stored.value();
-        settle_version(kind, &mut new, &old)?;
-        settle_meta(&mut new, &old);
+        check_version(kind, &mut new, &old)?;
+        restore_metadata(&mut new, &old);
         if kind.resource == "services" && part == Part::Object {
             // Before validation, as upstream does: `beginUpdate` in core/service/storage.
             self.allocate(kind, &mut new, Some(&old))?;
@@ -84,8 +84,8 @@ impl Server {
         let new = prepared(kind, part, new, &old);
         let mut outcome = self.store_update(target, Edit { part, new, old }, options)?;
         outcome.warnings = read.warnings;
-        if self.settings.sweeping == Sweeping::AtOnce {
-            self.sweep();
+        if self.settings.gc_mode == GcMode::Immediate {
+            self.collect_garbage();
         }
         Ok(outcome)
     }
@@ -95,7 +95,7 @@ impl Server {
         target: &Target,
         edit: Edit,
         options: &WriteOptions,
-    ) -> Result<Outcome, Refusal> {
+    ) -> Result<WriteOutcome, StatusError> {
         let kind = target.kind;
         let Edit { part, new, old } = edit;
         if part == Part::Object {
@@ -106,31 +106,32 @@ impl Server {
             if part == Part::Status {
                 (kind.rules.validate_status)(&new, &mut causes);
             }
-            refuse_if_any(kind, &new, causes)?;
+            invalid_if_any(kind, &new, causes)?;
         }
         let key = target.key();
-        let outcome = |shown| Ok(Outcome { shown, is_new: false, warnings: Vec::new() });
+        let outcome =
+            |shown| Ok(WriteOutcome { object: shown, is_new: false, warnings: Vec::new() });
         if options.dry_run {
-            return outcome(Shown::Value(new));
+            return outcome(ResponseObject::Value(new));
         }
-        if leaves_with_its_last_finalizer(&new, &old) || is_finalized(kind, &new) {
+        if removes_last_finalizer(&new, &old) || is_finalized(kind, &new) {
             self.remove(kind, &key);
-            return outcome(Shown::Value(new));
+            return outcome(ResponseObject::Value(new));
         }
         if new == old {
-            // Nothing to write: the version stays. Upstream: `GuaranteedUpdate` in etcd3/store.go.
-            let same = self.store.get(kind.shelf, &key).cloned();
-            return outcome(same.map_or(Shown::Value(new), Shown::Stored));
+            // No change: the version stays. Upstream: `GuaranteedUpdate` in etcd3/store.go.
+            let same = self.store.get(kind.storage, &key).cloned();
+            return outcome(same.map_or(ResponseObject::Value(new), ResponseObject::Stored));
         }
-        outcome(Shown::Stored(self.put(kind, key, new)))
+        outcome(ResponseObject::Stored(self.put(kind, key, new)))
     }
 }
 
-/// The names of the body must be those of the path, if it gives any.
-fn settle_names(target: &Target, new: &mut Value) -> Result<(), Refusal> {
+/// Name and namespace in the body are optional and must match the path.
+fn check_names(target: &Target, new: &mut Value) -> Result<(), StatusError> {
     let (name, namespace) = (text(&new["metadata"]["name"]), text(&new["metadata"]["namespace"]));
     if !name.is_empty() && name != target.name {
-        return Err(Refusal::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             target.name
         )));
@@ -142,7 +143,7 @@ fn settle_names(target: &Target, new: &mut Value) -> Result<(), Refusal> {
         return Ok(());
     }
     if !namespace.is_empty() && namespace != target.namespace {
-        return Err(Refusal::bad_request(format!(
+        return Err(StatusError::bad_request(format!(
             "the namespace of the object ({namespace}) does not match the namespace on the URL ({})",
             target.namespace
         )));
@@ -151,8 +152,8 @@ fn settle_names(target: &Target, new: &mut Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Optimistic concurrency: the version of the body must be the one that is stored.
-fn settle_version(kind: &Kind, new: &mut Value, old: &Value) -> Result<(), Refusal> {
+/// Optimistic concurrency: the version in the body must be the stored one.
+fn check_version(kind: &Kind, new: &mut Value, old: &Value) -> Result<(), StatusError> {
     let name = text(&old["metadata"]["name"]);
     let uid = text(&new["metadata"]["uid"]);
     if !uid.is_empty() && uid != text(&old["metadata"]["uid"]) {
@@ -164,7 +165,7 @@ fn settle_version(kind: &Kind, new: &mut Value, old: &Value) -> Result<(), Refus
             text(&old["metadata"]["namespace"]),
             text(&old["metadata"]["uid"])
         );
-        return Err(Refusal::conflict(kind, &name, &why));
+        return Err(StatusError::conflict(kind, &name, &why));
     }
     let version = text(&new["metadata"]["resourceVersion"]);
     if version.is_empty() || version == "0" {
@@ -172,21 +173,21 @@ fn settle_version(kind: &Kind, new: &mut Value, old: &Value) -> Result<(), Refus
             let mut causes = Causes::default();
             let why = "must be specified for an update";
             causes.invalid("metadata.resourceVersion", &json!(0), why);
-            let refusal = Refusal::invalid(kind, &name, causes.into_vec());
-            return Err(refusal.naming(kind.group, kind.resource));
+            let error = StatusError::invalid(kind, &name, causes.into_vec());
+            return Err(error.naming(kind.group, kind.resource));
         }
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"].clone();
     } else if version.parse::<u64>().is_err() {
         let why = format!("strconv.ParseUint: parsing \"{version}\": invalid syntax");
-        return Err(Refusal::internal(why));
+        return Err(StatusError::internal(why));
     } else if version != text(&old["metadata"]["resourceVersion"]) {
-        return Err(Refusal::modified_meanwhile(kind, &name));
+        return Err(StatusError::modified_meanwhile(kind, &name));
     }
     Ok(())
 }
 
-/// What the client may leave out, and what it may not touch.
-fn settle_meta(new: &mut Value, old: &Value) {
+/// Restores metadata that the client may omit or may not change.
+fn restore_metadata(new: &mut Value, old: &Value) {
     let (new, old) = (&mut new["metadata"], &old["metadata"]);
     for field in ["uid", "creationTimestamp"] {
         if new.get(field).is_none() {
@@ -208,27 +209,27 @@ fn prepared(kind: &Kind, part: Part, new: Value, old: &Value) -> Value {
     normal(kind, new)
 }
 
-fn validate_update(kind: &Kind, new: &Value, old: &Value) -> Result<(), Refusal> {
+fn validate_update(kind: &Kind, new: &Value, old: &Value) -> Result<(), StatusError> {
     let mut causes = Causes::default();
-    // Upstream checks metadata for all kinds, and then most kinds do it again.
+    // Upstream validates metadata twice for most kinds.
     meta::validate_update(&new["metadata"], &old["metadata"], &mut causes);
     match kind.resource {
         "endpointslices" => meta::validate(kind, &new["metadata"], &mut causes),
         _ => meta::validate_update(&new["metadata"], &old["metadata"], &mut causes),
     }
     (kind.rules.validate_update)(new, old, &mut causes);
-    refuse_if_any(kind, new, causes)
+    invalid_if_any(kind, new, causes)
 }
 
 /// Upstream: `ShouldDeleteDuringUpdate`.
-fn leaves_with_its_last_finalizer(new: &Value, old: &Value) -> bool {
+fn removes_last_finalizer(new: &Value, old: &Value) -> bool {
     new["metadata"]["finalizers"].is_null()
         && old["metadata"]["deletionTimestamp"].is_string()
         && old["metadata"]["deletionGracePeriodSeconds"] == 0
         && !old["metadata"]["finalizers"].is_null()
 }
 
-/// A namespace goes when nobody has to clean it up any more.
+/// A namespace is removed when it has no finalizers left.
 fn is_finalized(kind: &Kind, new: &Value) -> bool {
     kind.resource == "namespaces"
         && new["metadata"]["deletionTimestamp"].is_string()

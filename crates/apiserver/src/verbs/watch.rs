@@ -1,4 +1,4 @@
-//! Watch: where it starts, and the cursor that follows. Upstream: `Watch` in cacher, and
+//! Watch: finds the start and returns a cursor. Upstream: `Watch` in cacher, and
 //! `ValidateListOptions` for `sendInitialEvents`.
 
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::Target;
 use super::list::{ListOptions, VersionMatch, parse_version};
-use crate::refusal::Refusal;
 use crate::selectors::Selector;
 use crate::server::Server;
+use crate::status_error::StatusError;
 use crate::store::{Cursor, Stored};
 use crate::validation::Causes;
 
-/// What a watch may be told.
+/// Options of a watch.
 #[derive(Clone, Debug, Default)]
 pub struct WatchOptions {
     pub label_selector: String,
@@ -24,32 +24,37 @@ pub struct WatchOptions {
     pub bookmarks: bool,
 }
 
-/// A watch that begins.
+/// The start of a watch.
 pub struct WatchStart {
-    /// To be shown as `ADDED` before anything else.
+    /// Sent as `ADDED` events first.
     pub initial: Vec<Arc<Stored>>,
-    /// Whether a bookmark tells the end of them.
+    /// Whether a bookmark marks the end of them.
     pub marks_end: bool,
     pub cursor: Cursor,
 }
 
 impl Server {
-    pub fn watch(&self, target: &Target, options: &WatchOptions) -> Result<WatchStart, Refusal> {
+    pub fn watch(
+        &self,
+        target: &Target,
+        options: &WatchOptions,
+    ) -> Result<WatchStart, StatusError> {
         check(options)?;
-        let asked = version(&options.resource_version)?;
+        let requested = version(&options.resource_version)?;
         let current = self.store.revision();
         let shows_state = match options.send_initial {
             Some(wanted) => wanted,
-            // Without a version a watch begins with what is there.
-            None => asked.unwrap_or(0) == 0,
+            // Without a version a watch starts with the current objects.
+            None => requested.unwrap_or(0) == 0,
         };
-        if let Some(asked) = asked.filter(|asked| *asked > current) {
-            return Err(Refusal::too_new(asked, current));
+        if let Some(requested) = requested.filter(|requested| *requested > current) {
+            return Err(StatusError::too_new(requested, current));
         }
-        let floor = self.store.floor(target.kind.shelf);
-        let starts_at = asked.filter(|asked| *asked > 0 && !shows_state).unwrap_or(current);
+        let floor = self.store.floor(target.kind.storage);
+        let starts_at =
+            requested.filter(|requested| *requested > 0 && !shows_state).unwrap_or(current);
         if starts_at < floor {
-            return Err(Refusal::too_old(starts_at, floor));
+            return Err(StatusError::too_old(starts_at, floor));
         }
         let initial = if shows_state {
             let selection = ListOptions {
@@ -71,11 +76,11 @@ impl Server {
         target: &Target,
         options: &WatchOptions,
         revision: u64,
-    ) -> Result<Cursor, Refusal> {
+    ) -> Result<Cursor, StatusError> {
         let kind = target.kind;
         let selector = Selector::parse(kind, &options.label_selector, &options.field_selector)?;
         Ok(Cursor {
-            shelf: kind.shelf,
+            storage: kind.storage,
             namespace: (!target.namespace.is_empty()).then(|| target.namespace.clone()),
             matches: Box::new(move |object| selector.matches(object)),
             revision,
@@ -83,7 +88,7 @@ impl Server {
     }
 }
 
-fn check(options: &WatchOptions) -> Result<(), Refusal> {
+fn check(options: &WatchOptions) -> Result<(), StatusError> {
     let mut causes = Causes::default();
     let path = "resourceVersionMatch";
     match (options.send_initial, options.version_match) {
@@ -105,13 +110,13 @@ fn check(options: &WatchOptions) -> Result<(), Refusal> {
         }
         _ => return Ok(()),
     }
-    Err(Refusal::invalid_options("ListOptions", causes.into_vec()))
+    Err(StatusError::invalid_options("ListOptions", causes.into_vec()))
 }
 
-/// A watch tells of a version it cannot read in other words than a list.
-fn version(text: &str) -> Result<Option<u64>, Refusal> {
-    parse_version(text).map_err(|refusal| {
-        let message = refusal.message.trim_start_matches("invalid resource version: ");
-        Refusal::internal(message)
+/// For a malformed version, a watch has another error message than a list.
+fn version(text: &str) -> Result<Option<u64>, StatusError> {
+    parse_version(text).map_err(|error| {
+        let message = error.message.trim_start_matches("invalid resource version: ");
+        StatusError::internal(message)
     })
 }

@@ -1,48 +1,48 @@
-//! One document of a file, whatever it was written in. The items of a list are read into the
-//! model as soon as each is complete, so that a large dump never exists as a tree of values.
+//! One document of a file, independent of its format. List items are decoded one by one, so that a
+//! large dump is never in memory as a tree of JSON values.
 
 use std::fmt;
 
 use endpointd_wire::{AnyObject, Identity, Malformed, flatten};
 use serde_json::{Map, Value};
 
-/// As the parsers give it.
+/// A parsed document.
 pub enum Document {
     Empty,
     Object {
-        /// Without `items` if those are a list.
+        /// Without `items` if it is a list.
         fields: Map<String, Value>,
         items: Option<Vec<Item>>,
     },
-    /// Something else, and what it is.
+    /// Not an object; says what it is instead.
     Other(&'static str),
 }
 
-/// An item of what is probably a list. kubectl writes `items` before `kind`, so that only the end
-/// of the document tells.
+/// An element of a top-level `items`. kubectl writes `items` before `kind`, so the kind of the list
+/// is known only at the end of the document.
 pub enum Item {
-    Settled(Read),
-    /// Says not what it is, or is a list itself: the kind of the list around it decides.
-    Waiting(Value),
+    Decoded(DecodedObject),
+    /// Has no `kind`, or is a list itself: needs the kind of the surrounding list.
+    Pending(Value),
 }
 
-/// What became of one object.
-pub enum Read {
+/// The result of decoding one object.
+pub enum DecodedObject {
     Known(Box<AnyObject>),
-    /// Of a kind we have no use for.
+    /// Of a kind that the controllers do not use.
     Ignored(String),
     Malformed(Malformed),
 }
 
-/// Where and why a text could not be parsed.
+/// A syntax error with its position.
 #[derive(Debug)]
-pub struct Failure {
+pub struct ParseError {
     pub line: usize,
     pub column: usize,
     pub reason: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column, reason } = self;
         write!(f, "line {line}, column {column}: {reason}")
@@ -53,14 +53,14 @@ impl Item {
     pub fn of(value: Value) -> Self {
         match text(&value, "kind") {
             Some(kind) if !(kind.ends_with("List") && is_list(&value)) => {
-                Self::Settled(Read::of(&value))
+                Self::Decoded(DecodedObject::of(&value))
             }
-            Some(_) | None => Self::Waiting(value),
+            Some(_) | None => Self::Pending(value),
         }
     }
 }
 
-impl Read {
+impl DecodedObject {
     fn of(value: &Value) -> Self {
         match AnyObject::from_value(value) {
             Ok(Some(object)) => Self::Known(object.into()),
@@ -71,8 +71,8 @@ impl Read {
 }
 
 impl Document {
-    /// The objects in it. An error says why it is no Kubernetes object.
-    pub fn objects(self) -> Result<Vec<Read>, String> {
+    /// The objects of the document; the error says why it is not a Kubernetes object.
+    pub fn objects(self) -> Result<Vec<DecodedObject>, String> {
         let (fields, items) = match self {
             Self::Empty => return Ok(Vec::new()),
             Self::Other(what) => return Err(what.to_owned()),
@@ -85,36 +85,36 @@ impl Document {
             }
         }
         if !is_list(&value) {
-            return Ok(vec![Read::of(&value)]);
+            return Ok(vec![DecodedObject::of(&value)]);
         }
         match items {
-            Some(items) => Ok(items.into_iter().flat_map(|item| settle(item, &value)).collect()),
-            // What is not a list after all is malformed; what is absent is empty.
-            None => Ok(flatten(value).iter().map(Read::of).collect()),
+            Some(items) => Ok(items.into_iter().flat_map(|item| resolve(item, &value)).collect()),
+            // `items` is missing, or is malformed because it is not a list.
+            None => Ok(flatten(value).iter().map(DecodedObject::of).collect()),
         }
     }
 }
 
-fn settle(item: Item, list: &Value) -> Vec<Read> {
+fn resolve(item: Item, list: &Value) -> Vec<DecodedObject> {
     match item {
-        Item::Settled(read) => vec![read],
-        Item::Waiting(value) => {
+        Item::Decoded(read) => vec![read],
+        Item::Pending(value) => {
             let mut around = head(list);
             around.insert("items".to_owned(), Value::Array(vec![value]));
-            flatten(Value::Object(around)).iter().map(Read::of).collect()
+            flatten(Value::Object(around)).iter().map(DecodedObject::of).collect()
         }
     }
 }
 
-/// Whether the document is a list whose items we would look at: such a list, when empty, flattens
-/// to nothing.
+/// Whether the document is a list of a kind that `flatten` expands; an empty one flattens to
+/// nothing.
 fn is_list(value: &Value) -> bool {
     let mut head = head(value);
     head.insert("items".to_owned(), Value::Array(Vec::new()));
     flatten(Value::Object(head)).is_empty()
 }
 
-/// Only what the document says it is.
+/// `apiVersion` and `kind` only.
 fn head(value: &Value) -> Map<String, Value> {
     let Identity { api_version, kind, .. } = Identity::of(value);
     [("apiVersion".to_owned(), api_version.into()), ("kind".to_owned(), kind.into())]

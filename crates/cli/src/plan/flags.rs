@@ -1,4 +1,4 @@
-//! The flags of `plan` as people type them, and what they mean.
+//! The flags of `plan`, and their validation.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,19 +7,19 @@ use clap::{Args, ValueEnum};
 use endpointd_model::{Controller, Key};
 use endpointd_plan::Settings;
 
-use crate::choices::{self, ENDPOINTS_MAX, number};
-use crate::refusal::Refusal;
+use crate::cli_error::CliError;
+use crate::shared_flags::{self, ENDPOINTS_MAX, number};
 
 /// Show what would be written for the objects in files
 #[derive(Args)]
 #[command(
     long_about = "Show what would be written for the objects in files.\n\n\
-        Reads Services, pods, nodes, Endpoints, and EndpointSlices from YAML or JSON, decides \
-        what the controllers would write, and prints it. Nothing is written and no cluster is \
-        asked. Objects of other kinds are ignored; a malformed one is reported and left out. \
-        Objects without a namespace are in `default`.\n\n\
-        The plan goes to standard output, everything else to standard error. Exit code: 0 when \
-        planned, whether or not there is something to write; 2 when that was not possible.",
+        Reads Services, pods, nodes, Endpoints, and EndpointSlices from YAML or JSON, prints \
+        the writes that the controllers would send. Contacts no cluster. Objects of other kinds \
+        are ignored; malformed objects are reported and excluded. Objects without a namespace are \
+        in `default`.\n\n\
+        The plan goes to standard output, everything else to standard error. Exit code: 0 with \
+        or without writes in the plan; 2 after an error.",
     after_long_help = "Examples:\n  \
         kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml | endpointd plan -f -\n  \
         endpointd plan -f dump.yaml --service shop/web\n  \
@@ -39,7 +39,7 @@ pub struct Flags {
     #[arg(long = "service", value_name = "NAMESPACE/NAME")]
     pub services: Vec<String>,
 
-    /// Controllers to plan for: `*` for all, `name`, `-name` to leave one out, separated by commas
+    /// Controllers to plan for: `*` for all, `name`, `-name` to exclude one, separated by commas
     ///
     /// Known are `endpointslice-controller` (`endpointslice`), `endpoints-controller`
     /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`).
@@ -52,11 +52,11 @@ pub struct Flags {
     )]
     pub controllers: Vec<String>,
 
-    /// The most endpoints a slice may hold, from 1 to 1000
+    /// The most endpoints in a slice, from 1 to 1000
     #[arg(long, value_name = "N", default_value = "100", allow_hyphen_values = true)]
     pub max_endpoints_per_slice: String,
 
-    /// The most addresses mirrored of one subset of Endpoints, from 1 to 1000
+    /// The most addresses mirrored from one subset of Endpoints, from 1 to 1000
     #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
     pub mirroring_max_endpoints_per_subset: String,
 }
@@ -68,24 +68,24 @@ pub enum Format {
     Json,
 }
 
-/// What was asked for, checked.
+/// Validated flags.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     pub controllers: BTreeSet<Controller>,
-    pub choice: Choice,
+    pub selection: KeySelection,
     pub settings: Settings,
 }
 
 /// Which keys to plan.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// Every Service and Endpoints there is.
+pub enum KeySelection {
+    /// All Services and Endpoints of the input.
     All,
     Named(BTreeSet<Key>),
 }
 
 impl Request {
-    pub fn resolve(flags: &Flags) -> Result<Self, Refusal> {
+    pub fn resolve(flags: &Flags) -> Result<Self, CliError> {
         let Flags { files: _, output: _, services, controllers, .. } = flags;
         let defaults = Settings::default();
         let settings = Settings {
@@ -103,24 +103,24 @@ impl Request {
             )?,
         };
         Ok(Self {
-            controllers: choices::controllers(controllers)?,
-            choice: choice(services)?,
+            controllers: shared_flags::controllers(controllers)?,
+            selection: selection(services)?,
             settings,
         })
     }
 }
 
-fn choice(services: &[String]) -> Result<Choice, Refusal> {
+fn selection(services: &[String]) -> Result<KeySelection, CliError> {
     if services.is_empty() {
-        return Ok(Choice::All);
+        return Ok(KeySelection::All);
     }
-    services.iter().map(|text| key(text)).collect::<Result<_, _>>().map(Choice::Named)
+    services.iter().map(|text| key(text)).collect::<Result<_, _>>().map(KeySelection::Named)
 }
 
-fn key(text: &str) -> Result<Key, Refusal> {
+fn key(text: &str) -> Result<Key, CliError> {
     let (namespace, name) = text.split_once('/').unwrap_or((super::DEFAULT_NAMESPACE, text));
     if namespace.is_empty() || name.is_empty() || name.contains('/') {
-        return Err(Refusal::new(
+        return Err(CliError::new(
             format!("`--service` must be `namespace/name` or `name`: `{text}`"),
             "for example `--service shop/web`",
         ));

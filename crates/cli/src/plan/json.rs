@@ -1,4 +1,4 @@
-//! Reads a stream of JSON documents, one after the other with or without space between them.
+//! Parses a stream of JSON documents, with or without whitespace between them.
 
 use std::fmt;
 
@@ -8,30 +8,32 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
-use super::document::{Document, Failure, Item};
+use super::document::{Document, Item, ParseError};
 
 /// Why a text is not a stream of JSON documents.
-pub enum NotJson {
-    /// It was, as far as it went.
-    CutOff(Failure),
-    /// It may be YAML, of which most JSON is a part.
-    Wrong(Failure),
+pub enum JsonError {
+    /// The input ends inside a document.
+    Truncated(ParseError),
+    /// It may be YAML instead.
+    Invalid(ParseError),
 }
 
-pub fn documents(bytes: &[u8]) -> Result<Vec<Document>, NotJson> {
+pub fn documents(bytes: &[u8]) -> Result<Vec<Document>, JsonError> {
     serde_json::Deserializer::from_slice(bytes).into_iter().collect::<Result<_, _>>().map_err(
         |error: serde_json::Error| match error.classify() {
-            Category::Eof => NotJson::CutOff(failure(&error)),
-            Category::Io | Category::Syntax | Category::Data => NotJson::Wrong(failure(&error)),
+            Category::Eof => JsonError::Truncated(parse_error(&error)),
+            Category::Io | Category::Syntax | Category::Data => {
+                JsonError::Invalid(parse_error(&error))
+            }
         },
     )
 }
 
-fn failure(error: &serde_json::Error) -> Failure {
+fn parse_error(error: &serde_json::Error) -> ParseError {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();
     let reason = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
-    Failure { line, column, reason: reason.to_owned() }
+    ParseError { line, column, reason: reason.to_owned() }
 }
 
 impl<'de> Deserialize<'de> for Document {

@@ -1,4 +1,4 @@
-//! The plan for programs. Objects become JSON one at a time, while they are written.
+//! The plan as JSON. Objects are converted one at a time, while they are written.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use endpointd_wire::to_json_value;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Planned;
+use super::KeyPlan;
 
-/// The word of the contract, also used in the table.
-pub fn word(controller: Controller) -> &'static str {
+/// The controller in the JSON and in the table.
+pub fn controller_label(controller: Controller) -> &'static str {
     match controller {
         Controller::Slices => "endpointslice",
         Controller::Endpoints => "endpoints",
@@ -19,14 +19,14 @@ pub fn word(controller: Controller) -> &'static str {
     }
 }
 
-pub fn render(out: &mut impl io::Write, planned: &[Planned]) -> io::Result<()> {
+pub fn render(out: &mut impl io::Write, planned: &[KeyPlan]) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &Output { plans: planned })?;
     writeln!(out)
 }
 
 #[derive(Serialize)]
 struct Output<'a> {
-    plans: &'a [Planned],
+    plans: &'a [KeyPlan],
 }
 
 #[derive(Serialize)]
@@ -36,11 +36,11 @@ struct PlanJson<'a> {
     key: String,
     writes: Vec<WriteJson<'a>>,
     events: Vec<EventJson<'a>>,
-    excluded_pods: Vec<LeftOutJson<'a>>,
+    excluded_pods: Vec<ExcludedPodJson<'a>>,
     retry: Option<String>,
 }
 
-impl Serialize for Planned {
+impl Serialize for KeyPlan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { key, controller, plan } = self;
         let Plan { writes, event_records, excluded_pods, retry, counts: _, carried: _ } = plan;
@@ -51,9 +51,9 @@ impl Serialize for Planned {
         });
         let excluded_pods = excluded_pods
             .iter()
-            .map(|one| LeftOutJson { pod: &one.pod, reason: one.reason.as_str() });
+            .map(|one| ExcludedPodJson { pod: &one.pod, reason: one.reason.as_str() });
         let plan = PlanJson {
-            controller: word(*controller),
+            controller: controller_label(*controller),
             key: key.to_string(),
             writes: writes.iter().map(WriteJson).collect(),
             events: events.collect(),
@@ -73,7 +73,7 @@ struct WriteFields<'a> {
     resource: &'static str,
     name: &'a str,
     object: Option<Value>,
-    /// What a delete must still find.
+    /// Preconditions of a delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ struct EventJson<'a> {
 }
 
 #[derive(Serialize)]
-struct LeftOutJson<'a> {
+struct ExcludedPodJson<'a> {
     pod: &'a str,
     reason: &'static str,
 }

@@ -1,5 +1,5 @@
-//! The plan for people: a table of writes, then what else there is to know. On a terminal it fits
-//! the width and has colours; piped, every row is one line.
+//! The plan as tables. On a terminal they fit its width and have colours; otherwise every row is
+//! one line.
 
 use std::env;
 use std::io;
@@ -8,13 +8,13 @@ use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, 
 use endpointd_model::Write;
 use endpointd_plan::{ClusterState, Retry};
 
-use super::Planned;
-use super::render_json::word;
-use super::what::What;
+use super::KeyPlan;
+use super::render_json::controller_label;
+use super::write_summary::WriteSummary;
 
-/// In a narrower terminal whole lines read better than columns of a few letters.
+/// In a narrower terminal, columns would be a few letters wide.
 const WIDTH_MIN: u16 = 72;
-/// Columns of few and short words, never broken.
+/// Columns with short words, which are not wrapped.
 const WHOLE: [&str; 4] = ["CONTROLLER", "VERB", "RESOURCE", "TYPE"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ enum Colours {
 }
 
 impl Colours {
-    /// Whether a terminal shows them is the table's to know; see <https://no-color.org>.
+    /// Whether the output is a terminal is checked by the table; see <https://no-color.org>.
     fn wanted() -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
@@ -34,15 +34,15 @@ impl Colours {
 
 pub fn render(
     out: &mut impl io::Write,
-    world: &ClusterState,
-    planned: &[Planned],
+    cluster: &ClusterState,
+    planned: &[KeyPlan],
 ) -> io::Result<()> {
     let colours = Colours::wanted();
     let sections = [
-        (None, writes(world, planned, colours)),
+        (None, writes(cluster, planned, colours)),
         (Some("events"), events(planned)),
-        (Some("pods left out"), excluded_pods(planned)),
-        (Some("to be planned again"), retries(planned)),
+        (Some("excluded pods"), excluded_pods(planned)),
+        (Some("retries"), retries(planned)),
     ];
     for (title, section) in sections {
         let n_rows = section.rows.len();
@@ -64,21 +64,21 @@ struct Section {
     rows: Vec<Vec<Cell>>,
 }
 
-fn writes(world: &ClusterState, planned: &[Planned], colours: Colours) -> Section {
+fn writes(cluster: &ClusterState, planned: &[KeyPlan], colours: Colours) -> Section {
     let mut rows = Vec::new();
-    for Planned { key, controller, plan } in planned {
+    for KeyPlan { key, controller, plan } in planned {
         for write in &plan.writes {
             rows.push(vec![
-                Cell::new(word(*controller)),
+                Cell::new(controller_label(*controller)),
                 Cell::new(key),
                 verb(write, colours),
                 Cell::new(write.resource().as_str()),
                 Cell::new(write.key().name),
-                Cell::new(what(world, write)),
+                Cell::new(summary(cluster, write)),
             ]);
         }
     }
-    Section { header: &["CONTROLLER", "KEY", "VERB", "RESOURCE", "NAME", "WHAT"], rows }
+    Section { header: &["CONTROLLER", "KEY", "VERB", "RESOURCE", "NAME", "SUMMARY"], rows }
 }
 
 fn verb(write: &Write, colours: Colours) -> Cell {
@@ -94,9 +94,9 @@ fn verb(write: &Write, colours: Colours) -> Cell {
     }
 }
 
-/// What will be there; of a delete, what was.
-fn what(world: &ClusterState, write: &Write) -> String {
-    match (What::after(write), What::before(world, write)) {
+/// The object after the write; for a delete, the object before it.
+fn summary(cluster: &ClusterState, write: &Write) -> String {
+    match (WriteSummary::after(write), WriteSummary::before(cluster, write)) {
         (Some(after), Some(before)) if after.counts != before.counts => {
             format!("{after} (was {})", before.counts)
         }
@@ -105,12 +105,12 @@ fn what(world: &ClusterState, write: &Write) -> String {
     }
 }
 
-fn events(planned: &[Planned]) -> Section {
+fn events(planned: &[KeyPlan]) -> Section {
     let mut rows = Vec::new();
-    for Planned { key, controller, plan } in planned {
+    for KeyPlan { key, controller, plan } in planned {
         for record in &plan.event_records {
             rows.push(vec![
-                Cell::new(word(*controller)),
+                Cell::new(controller_label(*controller)),
                 Cell::new(key),
                 Cell::new(record.event_type().as_str()),
                 Cell::new(record.reason.as_str()),
@@ -121,12 +121,12 @@ fn events(planned: &[Planned]) -> Section {
     Section { header: &["CONTROLLER", "KEY", "TYPE", "REASON", "MESSAGE"], rows }
 }
 
-fn excluded_pods(planned: &[Planned]) -> Section {
+fn excluded_pods(planned: &[KeyPlan]) -> Section {
     let mut rows = Vec::new();
-    for Planned { key, controller, plan } in planned {
+    for KeyPlan { key, controller, plan } in planned {
         for one in &plan.excluded_pods {
             rows.push(vec![
-                Cell::new(word(*controller)),
+                Cell::new(controller_label(*controller)),
                 Cell::new(key),
                 Cell::new(&one.pod),
                 Cell::new(one.reason),
@@ -136,18 +136,18 @@ fn excluded_pods(planned: &[Planned]) -> Section {
     Section { header: &["CONTROLLER", "KEY", "POD", "REASON"], rows }
 }
 
-fn retries(planned: &[Planned]) -> Section {
+fn retries(planned: &[KeyPlan]) -> Section {
     let mut rows = Vec::new();
-    for Planned { key, controller, plan } in planned {
+    for KeyPlan { key, controller, plan } in planned {
         if let Some(retry) = &plan.retry {
-            let cells = [word(*controller).to_owned(), key.to_string(), why(retry)];
+            let cells = [controller_label(*controller).to_owned(), key.to_string(), why(retry)];
             rows.push(cells.map(Cell::new).into());
         }
     }
-    Section { header: &["CONTROLLER", "KEY", "WHY"], rows }
+    Section { header: &["CONTROLLER", "KEY", "REASON"], rows }
 }
 
-/// Thousands of pods can wait for one node; the JSON has them all.
+/// Thousands of pods can wait for one node; the JSON lists all of them.
 fn why(retry: &Retry) -> String {
     let Retry::MissingNodes(messages) = retry;
     match messages.as_slice() {

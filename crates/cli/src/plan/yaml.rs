@@ -1,25 +1,27 @@
-//! Reads a stream of YAML 1.2 documents into JSON values, event by event. The parser knows the
-//! grammar; here are the core schema, merge keys, and the limits: what a document may be nested,
-//! and what its aliases may grow to.
+//! Converts a stream of YAML 1.2 documents to JSON values. `saphyr-parser` parses the syntax; this
+//! file adds merge keys, duplicate keys, and limits for nesting and for the size of aliases.
+//!
+//! `serde-saphyr` has no limit for the bytes that aliases copy (a file of 1 MiB took 10 GiB of
+//! memory) and reads `1_000` and `0b11` as numbers, which are text in YAML 1.2.
 
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 use serde_json::{Map, Value};
 
-use super::document::{Document, Failure, Item};
+use super::document::{Document, Item, ParseError};
 use super::yaml_scalar::scalar;
 
-/// Deeper is refused, as serde_json does it. No Kubernetes object comes near.
+/// The limit of serde_json, too.
 const DEPTH_MAX: usize = 128;
-/// What anchors and aliases of one file may copy, all together. Beyond it is a bomb.
+/// Limit for the bytes that the aliases of a file copy: protects from alias bombs.
 const COPIED_BYTES_MAX: usize = 64 << 20;
-/// A value without its text, about.
+/// Approximate size of a value without its text.
 const NODE_BYTES: usize = 32;
-/// Takes the entries of other mappings in: <https://yaml.org/type/merge.html>.
+/// Inserts the entries of other mappings: <https://yaml.org/type/merge.html>.
 const MERGE_KEY: &str = "<<";
 
-pub fn documents(text: &str) -> Result<Vec<Document>, Failure> {
+pub fn documents(text: &str) -> Result<Vec<Document>, ParseError> {
     let parser = Parser::new_from_str(text);
     let mut composer = Composer { parser, anchors: BTreeMap::new(), n_copied_bytes: 0 };
     let mut documents = Vec::new();
@@ -34,21 +36,21 @@ pub fn documents(text: &str) -> Result<Vec<Document>, Failure> {
 
 struct Composer<'t> {
     parser: Parser<'t, StrInput<'t>>,
-    /// By the parser's number; of this document only.
+    /// By the parser's number; cleared for each document.
     anchors: BTreeMap<usize, Value>,
     n_copied_bytes: usize,
 }
 
 impl<'t> Composer<'t> {
-    fn next(&mut self) -> Result<(Event<'t>, Marker), Failure> {
+    fn next(&mut self) -> Result<(Event<'t>, Marker), ParseError> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok((event, span.start)),
-            Some(Err(error)) => Err(scan_failure(&error)),
+            Some(Err(error)) => Err(scan_error(&error)),
             None => Ok((Event::StreamEnd, Marker::default())),
         }
     }
 
-    fn document(&mut self) -> Result<Document, Failure> {
+    fn document(&mut self) -> Result<Document, ParseError> {
         self.anchors.clear();
         let (event, mark) = self.next()?;
         if !matches!(event, Event::MappingStart(..)) {
@@ -63,7 +65,7 @@ impl<'t> Composer<'t> {
         }
         let mut items = None;
         let fields = self.mapping(|composer, key, event, mark| match event {
-            // An anchor would ask for the list as a value.
+            // With an anchor, the list is needed as a value.
             Event::SequenceStart(0, _) if key == "items" => {
                 let mut list = Vec::new();
                 composer.sequence(1, |value| list.push(Item::of(value)))?;
@@ -75,9 +77,9 @@ impl<'t> Composer<'t> {
         Ok(Document::Object { fields, items })
     }
 
-    fn node(&mut self, event: Event<'t>, mark: Marker, depth: usize) -> Result<Value, Failure> {
+    fn node(&mut self, event: Event<'t>, mark: Marker, depth: usize) -> Result<Value, ParseError> {
         if depth > DEPTH_MAX {
-            return Err(failure(mark, format!("nested more than {DEPTH_MAX} levels deep")));
+            return Err(parse_error(mark, format!("nested more than {DEPTH_MAX} levels deep")));
         }
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -95,7 +97,7 @@ impl<'t> Composer<'t> {
                 (Value::Object(fields), anchor)
             }
             Event::Alias(anchor) => return self.copy_of(anchor, mark),
-            other => return Err(failure(mark, format!("unexpected {other:?}"))),
+            other => return Err(parse_error(mark, format!("unexpected {other:?}"))),
         };
         if anchor != 0 {
             self.charge(&value, mark)?;
@@ -104,7 +106,7 @@ impl<'t> Composer<'t> {
         Ok(value)
     }
 
-    fn sequence(&mut self, depth: usize, mut take: impl FnMut(Value)) -> Result<(), Failure> {
+    fn sequence(&mut self, depth: usize, mut take: impl FnMut(Value)) -> Result<(), ParseError> {
         loop {
             match self.next()? {
                 (Event::SequenceEnd, _) => return Ok(()),
@@ -113,11 +115,11 @@ impl<'t> Composer<'t> {
         }
     }
 
-    /// `read` gives the value of a key, or keeps it.
+    /// `read` returns the value of a key, or consumes it itself.
     fn mapping(
         &mut self,
-        mut read: impl FnMut(&mut Self, &str, Event<'t>, Marker) -> Result<Option<Value>, Failure>,
-    ) -> Result<Map<String, Value>, Failure> {
+        mut read: impl FnMut(&mut Self, &str, Event<'t>, Marker) -> Result<Option<Value>, ParseError>,
+    ) -> Result<Map<String, Value>, ParseError> {
         let mut fields = Map::new();
         let mut merged = Vec::new();
         loop {
@@ -132,43 +134,43 @@ impl<'t> Composer<'t> {
             if is_merge {
                 merged.extend(mappings(value, mark)?);
             } else if fields.contains_key(&key) {
-                return Err(failure(key_mark, format!("the key is there twice: `{key}`")));
+                return Err(parse_error(key_mark, format!("the key is there twice: `{key}`")));
             } else {
                 fields.insert(key, value);
             }
         }
-        // What is written out wins over what is taken in, and of that the first.
+        // The mapping's own entries take precedence, then earlier merged mappings.
         for (key, value) in merged.into_iter().flatten() {
             fields.entry(key).or_insert(value);
         }
         Ok(fields)
     }
 
-    /// Keys of JSON are text: `1: x` and `"1": x` are the same there.
-    fn key(&mut self, event: Event<'t>, mark: Marker) -> Result<String, Failure> {
+    /// JSON keys are strings: `1: x` and `"1": x` have the same key.
+    fn key(&mut self, event: Event<'t>, mark: Marker) -> Result<String, ParseError> {
         match event {
             Event::Scalar(text, _, 0, _) => Ok(text.into_owned()),
             event @ (Event::Scalar(..) | Event::Alias(_)) => match self.node(event, mark, 0)? {
                 Value::String(text) => Ok(text),
-                other => Err(failure(mark, format!("a key must be text: `{other}`"))),
+                other => Err(parse_error(mark, format!("a key must be text: `{other}`"))),
             },
-            _ => Err(failure(mark, "a key must be text".to_owned())),
+            _ => Err(parse_error(mark, "a key must be text".to_owned())),
         }
     }
 
-    fn copy_of(&mut self, anchor: usize, mark: Marker) -> Result<Value, Failure> {
+    fn copy_of(&mut self, anchor: usize, mark: Marker) -> Result<Value, ParseError> {
         let Some(value) = self.anchors.get(&anchor).cloned() else {
-            return Err(failure(mark, "an alias to something that is not complete".to_owned()));
+            return Err(parse_error(mark, "an alias to something that is not complete".to_owned()));
         };
         self.charge(&value, mark)?;
         Ok(value)
     }
 
-    fn charge(&mut self, value: &Value, mark: Marker) -> Result<(), Failure> {
+    fn charge(&mut self, value: &Value, mark: Marker) -> Result<(), ParseError> {
         self.n_copied_bytes += weight(value);
         if self.n_copied_bytes > COPIED_BYTES_MAX {
             let most = COPIED_BYTES_MAX >> 20;
-            return Err(failure(mark, format!("aliases stand for more than {most} MiB")));
+            return Err(parse_error(mark, format!("aliases stand for more than {most} MiB")));
         }
         Ok(())
     }
@@ -178,14 +180,14 @@ fn is_merge_key(event: &Event<'_>) -> bool {
     matches!(event, Event::Scalar(text, ScalarStyle::Plain, 0, None) if text == MERGE_KEY)
 }
 
-fn mappings(value: Value, mark: Marker) -> Result<Vec<Map<String, Value>>, Failure> {
+fn mappings(value: Value, mark: Marker) -> Result<Vec<Map<String, Value>>, ParseError> {
     let values = match value {
         Value::Array(values) => values,
         value => vec![value],
     };
     let as_mapping = |value| match value {
         Value::Object(fields) => Ok(fields),
-        _ => Err(failure(mark, format!("`{MERGE_KEY}` takes mappings only"))),
+        _ => Err(parse_error(mark, format!("`{MERGE_KEY}` takes mappings only"))),
     };
     values.into_iter().map(as_mapping).collect()
 }
@@ -202,11 +204,11 @@ fn weight(value: &Value) -> usize {
         }
 }
 
-fn scan_failure(error: &ScanError) -> Failure {
-    failure(*error.marker(), error.info().to_owned())
+fn scan_error(error: &ScanError) -> ParseError {
+    parse_error(*error.marker(), error.info().to_owned())
 }
 
-/// Columns are counted from 1, as editors do.
-fn failure(mark: Marker, reason: String) -> Failure {
-    Failure { line: mark.line(), column: mark.col() + 1, reason }
+/// Columns are counted from 1.
+fn parse_error(mark: Marker, reason: String) -> ParseError {
+    ParseError { line: mark.line(), column: mark.col() + 1, reason }
 }

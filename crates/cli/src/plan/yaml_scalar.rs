@@ -1,9 +1,9 @@
-//! What a YAML scalar means: the core schema of YAML 1.2, in which `yes` and `on` are text.
+//! The value of a YAML scalar by the core schema of YAML 1.2, in which `yes` and `on` are strings.
 
 use saphyr_parser::{ScalarStyle, Tag};
 use serde_json::{Number, Value};
 
-/// Quotes and `!!str` make text; otherwise the spelling decides.
+/// Quoted scalars and `!!str` are strings; the value of others depends on their text.
 pub fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     let is_plain = match tag {
         Some(tag) if tag.is_yaml_core_schema() => tag.suffix != "str",
@@ -21,7 +21,7 @@ fn plain(text: &str) -> Value {
     }
 }
 
-/// Infinities are not numbers in JSON and stay text.
+/// JSON has no infinities; they stay strings.
 fn number(text: &str) -> Option<Number> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_tags_decide_first() {
+    fn quotes_and_tags_take_precedence() {
         let core = |suffix: &str| Tag {
             handle: "tag:yaml.org,2002:".to_owned(),
             suffix: suffix.to_owned(),

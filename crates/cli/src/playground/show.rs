@@ -1,28 +1,28 @@
-//! Shows a playground to people, on a terminal or line by line, until it ends.
+//! Displays a playground, as a page on a terminal or as plain lines, until it ends.
 
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
 use std::pin::pin;
 use std::time::Duration;
 
-use endpointd_playground::picture::Picture;
 use endpointd_playground::view::page::page;
 use endpointd_playground::view::plain::Plain;
 use endpointd_playground::view::screen::{Colours, Screen, size};
-use endpointd_playground::view::{About, quoted, suggestions};
+use endpointd_playground::view::{SessionInfo, quoted, suggestions};
+use endpointd_playground::view_state::ViewState;
 use endpointd_playground::{Playground, Workload};
 
-/// How often a page is drawn, and how often a line may be said.
+/// How often a page is drawn, and how often a line may be printed.
 const FRAME: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(1);
 
 type Out = Box<dyn Write>;
 
-/// With `json`, standard output is for the summary alone.
-pub async fn until(playground: &Playground, json: bool, ended: impl Future<Output = ()>) {
-    let about = about(playground);
+/// With `json`, standard output is for the summary only.
+pub async fn show_until(playground: &Playground, json: bool, ended: impl Future<Output = ()>) {
+    let session = session(playground);
     let mut ended = pin!(ended);
-    let mut view = View::open(json, &about).ok();
+    let mut view = View::open(json, &session).ok();
     loop {
         let wait = view.as_ref().map_or(LINE, View::period);
         tokio::select! {
@@ -30,14 +30,14 @@ pub async fn until(playground: &Playground, json: bool, ended: impl Future<Outpu
             () = &mut ended => return,
             () = tokio::time::sleep(wait) => {}
         }
-        // Nobody looking is no reason to stop.
-        view = view.and_then(|view| view.show(&about, &playground.picture()).ok());
+        // If the output is closed, the playground continues without a view.
+        view = view.and_then(|view| view.show(&session, &playground.view_state()).ok());
     }
 }
 
-/// What stays on a terminal when the page is gone.
-pub fn last_words(picture: &Picture) -> Vec<String> {
-    Plain::default().lines(&Picture { told: Vec::new(), ..picture.clone() })
+/// The lines that stay on a terminal after the page is closed.
+pub fn final_lines(view_state: &ViewState) -> Vec<String> {
+    Plain::default().lines(&ViewState { log: Vec::new(), ..view_state.clone() })
 }
 
 enum View {
@@ -46,7 +46,7 @@ enum View {
 }
 
 impl View {
-    fn open(json: bool, about: &About) -> io::Result<Self> {
+    fn open(json: bool, session: &SessionInfo) -> io::Result<Self> {
         let (mut out, is_terminal): (Out, bool) = if json {
             (Box::new(io::stderr()), io::stderr().is_terminal())
         } else {
@@ -57,9 +57,9 @@ impl View {
             let colours = if is_plain { Colours::Off } else { Colours::On };
             return Ok(Self::Page(Screen::open(out, colours)?));
         }
-        writeln!(out, "API server at {}, scenario {}", about.url, about.scenario)?;
+        writeln!(out, "API server at {}, scenario {}", session.url, session.scenario)?;
         writeln!(out, "try in another terminal:")?;
-        for line in suggestions(about) {
+        for line in suggestions(session) {
             writeln!(out, "  {line}")?;
         }
         out.flush()?;
@@ -73,14 +73,14 @@ impl View {
         }
     }
 
-    fn show(mut self, about: &About, picture: &Picture) -> io::Result<Self> {
+    fn show(mut self, session: &SessionInfo, view_state: &ViewState) -> io::Result<Self> {
         match &mut self {
             Self::Page(screen) => {
                 let (width, height) = size();
-                screen.draw(&page(about, picture, width, height))?;
+                screen.draw(&page(session, view_state, width, height))?;
             }
             Self::Lines(plain, out) => {
-                for line in plain.lines(picture) {
+                for line in plain.lines(view_state) {
                     writeln!(out, "{line}")?;
                 }
                 out.flush()?;
@@ -90,14 +90,14 @@ impl View {
     }
 }
 
-fn about(playground: &Playground) -> About {
+fn session(playground: &Playground) -> SessionInfo {
     let options = playground.options();
-    About {
+    SessionInfo {
         scenario: options.scenario.name(),
         seed: options.seed,
         url: playground.url().to_owned(),
-        pages: playground.pages().map(|address| format!("http://{address}")),
+        status_address: playground.status_address().map(|address| format!("http://{address}")),
         kubeconfig: quoted(playground.kubeconfig()),
-        has_workload: options.workload == Workload::World,
+        has_workload: options.workload == Workload::Default,
     }
 }

@@ -1,4 +1,5 @@
-//! The flags of `run`: kube-controller-manager's names and defaults where it has one.
+//! The flags of `run`, with the names and defaults of kube-controller-manager where it has the
+//! flag.
 
 use std::path::PathBuf;
 
@@ -8,14 +9,14 @@ use clap::{Args, ValueEnum};
 #[derive(Args)]
 #[command(
     long_about = "Run the controllers against a cluster.\n\n\
-        Watches Services, pods, nodes, Endpoints, and EndpointSlices, and keeps the published \
-        objects as they should be. The cluster is found by --kubeconfig, else `KUBECONFIG`, else \
-        ~/.kube/config, else the pod's own service account. An API server that does not answer is \
-        tried for ever.\n\n\
-        Turn the same controllers off in kube-controller-manager:\n  \
+        Watches Services, pods, nodes, Endpoints, and EndpointSlices, and writes \
+        Endpoints and EndpointSlices. The cluster is found by --kubeconfig, else `KUBECONFIG`, else \
+        ~/.kube/config, else the pod's own service account. Connections to \
+        an unreachable API server are retried indefinitely.\n\n\
+        Disable the same controllers in kube-controller-manager first; never run both:\n  \
         --controllers=*,-endpoints-controller,-endpointslice-controller,\
         -endpointslice-mirroring-controller\n\n\
-        Logs go to standard error. Exit code: 0 after SIGTERM or SIGINT; 2 when it could not \
+        Logs go to standard error. Exit code: 0 after SIGTERM or SIGINT; 2 if it could not \
         start.",
     after_long_help = "Examples:\n  \
         endpointd run --kubeconfig ~/.kube/config --leader-elect=false\n  \
@@ -23,11 +24,11 @@ use clap::{Args, ValueEnum};
         curl -s http://127.0.0.1:10257/report?pretty"
 )]
 pub struct Flags {
-    /// Where to find the cluster and our credentials
+    /// Kubeconfig with the cluster and the credentials
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Which context of the kubeconfig to use
+    /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 
@@ -35,7 +36,7 @@ pub struct Flags {
     #[arg(long, visible_alias = "master", value_name = "URL")]
     pub server: Option<String>,
 
-    /// Controllers to run: `*` for all, `name`, `-name` to leave one out, separated by commas
+    /// Controllers to run: `*` for all, `name`, `-name` to exclude one, separated by commas
     ///
     /// Known are `endpointslice-controller` (`endpointslice`), `endpoints-controller`
     /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`).
@@ -54,15 +55,15 @@ pub struct Flags {
     #[command(flatten)]
     pub election: ElectionFlags,
 
-    /// Writes and live reads a second at most; without the flag only the API server sets a limit
+    /// Limit of writes and live reads per second; by default only the API server limits them
     #[arg(long, value_name = "QPS", allow_hyphen_values = true)]
     pub kube_api_qps: Option<String>,
 
-    /// Writes and live reads that may go at once before --kube-api-qps counts
+    /// Writes and live reads that may exceed --kube-api-qps in a burst
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub kube_api_burst: Option<String>,
 
-    /// Where /metrics, /livez, /readyz, and /report are served; `0` for nowhere
+    /// Address for /metrics, /livez, /readyz, and /report; `0` for none
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10257")]
     pub metrics_bind_address: String,
 
@@ -70,51 +71,51 @@ pub struct Flags {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub log_format: LogFormat,
 
-    /// How much is logged
+    /// Log level
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log_level: LogLevel,
 }
 
-/// How much at once, and how soon.
+/// Concurrency and batching.
 #[derive(Args)]
 pub struct WorkFlags {
-    /// Services whose Endpoints are synced at once
+    /// Services whose Endpoints are synced concurrently
     #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
     pub concurrent_endpoint_syncs: String,
 
-    /// Services whose EndpointSlices are synced at once, from 1 to 50
+    /// Services whose EndpointSlices are synced concurrently, from 1 to 50
     #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
     pub concurrent_service_endpoint_syncs: String,
 
-    /// Endpoints that are mirrored at once, from 1 to 50
+    /// Endpoints that are mirrored concurrently, from 1 to 50
     #[arg(long, value_name = "N", default_value = "5", allow_hyphen_values = true)]
     pub mirroring_concurrent_service_endpoint_syncs: String,
 
-    /// How long changes are collected before Endpoints are written, as in `500ms`
+    /// How long changes are batched before Endpoints are written, as in `500ms`
     #[arg(long, value_name = "TIME", default_value = "0s", allow_hyphen_values = true)]
     pub endpoint_updates_batch_period: String,
 
-    /// How long changes are collected before EndpointSlices are written
+    /// How long changes are batched before EndpointSlices are written
     #[arg(long, value_name = "TIME", default_value = "0s", allow_hyphen_values = true)]
     pub endpointslice_updates_batch_period: String,
 
-    /// How long changes are collected before mirrored EndpointSlices are written
+    /// How long changes are batched before mirrored EndpointSlices are written
     #[arg(long, value_name = "TIME", default_value = "0s", allow_hyphen_values = true)]
     pub mirroring_endpointslice_updates_batch_period: String,
 
-    /// The most endpoints a slice may hold, from 1 to 1000
+    /// The most endpoints in a slice, from 1 to 1000
     #[arg(long, value_name = "N", default_value = "100", allow_hyphen_values = true)]
     pub max_endpoints_per_slice: String,
 
-    /// The most addresses mirrored of one subset of Endpoints, from 1 to 1000
+    /// The most addresses mirrored from one subset of Endpoints, from 1 to 1000
     #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
     pub mirroring_max_endpoints_per_subset: String,
 }
 
-/// Who may write.
+/// Leader election.
 #[derive(Args)]
 pub struct ElectionFlags {
-    /// Whether to hold a lease before writing
+    /// Acquire a lease before writing
     #[arg(
         long,
         value_name = "BOOL",
@@ -126,15 +127,15 @@ pub struct ElectionFlags {
     )]
     pub leader_elect: bool,
 
-    /// How long others wait after the last renewal they saw before they take the lease
+    /// How long other candidates wait after the last renewal before they acquire the lease
     #[arg(long, value_name = "TIME", default_value = "15s", allow_hyphen_values = true)]
     pub leader_elect_lease_duration: String,
 
-    /// How long the leader goes on after its last renewal
+    /// How long the leader retries a renewal before it gives up leadership
     #[arg(long, value_name = "TIME", default_value = "10s", allow_hyphen_values = true)]
     pub leader_elect_renew_deadline: String,
 
-    /// Time between two tries to get or renew the lease
+    /// Time between attempts to acquire or renew the lease
     #[arg(long, value_name = "TIME", default_value = "2s", allow_hyphen_values = true)]
     pub leader_elect_retry_period: String,
 
@@ -142,7 +143,7 @@ pub struct ElectionFlags {
     #[arg(long, value_name = "NAME", default_value = "endpointd")]
     pub leader_elect_resource_name: String,
 
-    /// Namespace of the lease; by default that of the pod we run in, else kube-system
+    /// Namespace of the lease; by default that of the pod, else kube-system
     #[arg(long, value_name = "NAMESPACE")]
     pub leader_elect_resource_namespace: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! From flags as typed to options that are known to be good.
+//! Validates the flags of `run`.
 
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,19 +11,19 @@ use endpointd_model::{Controller, Key};
 use endpointd_runtime::{Options, PollBatcher};
 
 use super::flags::{ElectionFlags, Flags, WorkFlags};
-use crate::choices::{self, ENDPOINTS_MAX, number};
+use crate::cli_error::CliError;
 use crate::duration::parse_duration;
-use crate::refusal::Refusal;
+use crate::shared_flags::{self, ENDPOINTS_MAX, number};
 
-/// As kube-controller-manager bounds the two slice controllers.
+/// The limit of kube-controller-manager for the two slice controllers.
 const SYNCS_MAX: usize = 50;
-/// kube-controller-manager sets no bound here; more than this only waits.
+/// kube-controller-manager has no limit for this controller.
 const ENDPOINT_SYNCS_MAX: usize = 1000;
 const SYNCS_DEFAULT: usize = 5;
-/// Where a pod finds the name of its namespace.
+/// The namespace of the pod.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, Refusal> {
+pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
     let version = env!("CARGO_PKG_VERSION");
     Ok(Options {
         connect: ConnectOptions {
@@ -42,12 +42,12 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, Refusal> {
     })
 }
 
-fn settings(flags: &Flags, seed: u64) -> Result<Settings, Refusal> {
-    let chosen = choices::controllers(&flags.controllers)?;
+fn settings(flags: &Flags, seed: u64) -> Result<Settings, CliError> {
+    let chosen = shared_flags::controllers(&flags.controllers)?;
     if chosen.is_empty() {
-        return Err(Refusal::new(
-            format!("`--controllers` leaves nothing to run: `{}`", flags.controllers.join(",")),
-            "without the flag all three run",
+        return Err(CliError::new(
+            format!("`--controllers` selects no controller: `{}`", flags.controllers.join(",")),
+            "by default all three run",
         ));
     }
     let work = &flags.work;
@@ -73,7 +73,7 @@ fn settings(flags: &Flags, seed: u64) -> Result<Settings, Refusal> {
 fn controller_settings(
     controller: Controller,
     work: &WorkFlags,
-) -> Result<ControllerSettings, Refusal> {
+) -> Result<ControllerSettings, CliError> {
     let (syncs_flag, syncs, most, period_flag, period) = match controller {
         Controller::Slices => (
             "concurrent-service-endpoint-syncs",
@@ -104,7 +104,7 @@ fn controller_settings(
     })
 }
 
-fn election(flags: &ElectionFlags, seed: u64) -> Result<Option<ElectionOptions>, Refusal> {
+fn election(flags: &ElectionFlags, seed: u64) -> Result<Option<ElectionOptions>, CliError> {
     if !flags.leader_elect {
         return Ok(None);
     }
@@ -121,7 +121,7 @@ fn election(flags: &ElectionFlags, seed: u64) -> Result<Option<ElectionOptions>,
         release_on_exit: true,
     };
     options.check().map_err(|bad| {
-        Refusal::new(
+        CliError::new(
             bad.to_string(),
             "the defaults are 15s, 10s, and 2s, as in kube-controller-manager",
         )
@@ -129,7 +129,7 @@ fn election(flags: &ElectionFlags, seed: u64) -> Result<Option<ElectionOptions>,
     Ok(Some(options))
 }
 
-/// Host and chance, as upstream: two processes on one host are two candidates.
+/// Host name and a random number, as upstream, because one host can run two candidates.
 fn identity(seed: u64) -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
@@ -137,43 +137,43 @@ fn identity(seed: u64) -> String {
     format!("{host}_{seed:016x}")
 }
 
-fn address(text: &str) -> Result<Option<SocketAddr>, Refusal> {
+fn address(text: &str) -> Result<Option<SocketAddr>, CliError> {
     if text.is_empty() || text == "0" {
         return Ok(None);
     }
-    let refusal = || {
-        Refusal::new(
-            format!("`--metrics-bind-address` is no address and port: `{text}`"),
-            "for example `127.0.0.1:10257`, `:10257` for all interfaces, or `0` for nowhere",
+    let cli_error = || {
+        CliError::new(
+            format!("`--metrics-bind-address` is not an address and port: `{text}`"),
+            "for example `127.0.0.1:10257`, `:10257` for all interfaces, or `0` for none",
         )
     };
     let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    let mut addresses = full.to_socket_addrs().map_err(|_| refusal())?;
-    addresses.next().map(Some).ok_or_else(refusal)
+    let mut addresses = full.to_socket_addrs().map_err(|_| cli_error())?;
+    addresses.next().map(Some).ok_or_else(cli_error)
 }
 
-fn time(flag: &str, text: &str) -> Result<Duration, Refusal> {
+fn time(flag: &str, text: &str) -> Result<Duration, CliError> {
     parse_duration(text).ok_or_else(|| {
-        Refusal::new(
-            format!("`--{flag}` must be a time: `{text}`"),
+        CliError::new(
+            format!("`--{flag}` must be a duration: `{text}`"),
             "a number with `ms`, `s`, `m`, or `h`, as in `500ms` or `1m30s`",
         )
     })
 }
 
-fn qps(text: &str) -> Result<f32, Refusal> {
+fn qps(text: &str) -> Result<f32, CliError> {
     match text.parse() {
         Ok(qps) if f32::is_finite(qps) && qps > 0.0 => Ok(qps),
-        Ok(_) | Err(_) => Err(Refusal::new(
+        Ok(_) | Err(_) => Err(CliError::new(
             format!("`--kube-api-qps` must be a number above 0: `{text}`"),
             "without the flag only the API server sets a limit",
         )),
     }
 }
 
-fn burst(text: &str) -> Result<u32, Refusal> {
+fn burst(text: &str) -> Result<u32, CliError> {
     text.parse().ok().filter(|burst| *burst > 0).ok_or_else(|| {
-        Refusal::new(
+        CliError::new(
             format!("`--kube-api-burst` must be a number above 0: `{text}`"),
             "it counts only together with `--kube-api-qps`",
         )

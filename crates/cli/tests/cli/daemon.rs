@@ -1,48 +1,48 @@
-//! `endpointd run` as people start it: what it refuses, and how it waits for a server and ends.
-//! What it does on a cluster is tested in `e2e`.
+//! `endpointd run` as a process: invalid flags, an unreachable server, and signals. Tests against a
+//! cluster are in `e2e`.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::run::Ran;
+use crate::run::CommandOutput;
 
-fn daemon(args: &[&str]) -> Ran {
+fn daemon(args: &[&str]) -> CommandOutput {
     crate::run::run(&[], &[&["run"], args].concat(), b"")
 }
 
 #[test]
-fn a_wrong_value_is_refused_in_one_sentence() {
+fn an_invalid_flag_is_one_sentence_and_a_hint() {
     for (args, error, hint) in [
         (&["--max-endpoints-per-slice=0"][..], "from 1 to 1000: `0`", "it is 100"),
         (&["--concurrent-service-endpoint-syncs=51"], "from 1 to 50: `51`", "it is 5"),
         (&["--concurrent-endpoint-syncs=none"], "must be a number", "it is 5"),
-        (&["--endpointslice-updates-batch-period=5"], "must be a time: `5`", "`500ms`"),
-        (&["--endpoint-updates-batch-period=-1s"], "must be a time", "`1m30s`"),
+        (&["--endpointslice-updates-batch-period=5"], "must be a duration: `5`", "`500ms`"),
+        (&["--endpoint-updates-batch-period=-1s"], "must be a duration", "`1m30s`"),
         (&["--kube-api-qps=0"], "above 0: `0`", "only the API server"),
         (&["--kube-api-burst=-3"], "above 0: `-3`", "--kube-api-qps"),
-        (&["--metrics-bind-address=nowhere"], "no address and port: `nowhere`", "`0`"),
+        (&["--metrics-bind-address=nowhere"], "not an address and port: `nowhere`", "`0`"),
         (&["--controllers=gardener"], "unknown controller: `gardener`", "known are"),
-        (&["--controllers=-endpoint"], "leaves nothing to run", "all three"),
+        (&["--controllers=-endpoint"], "selects no controller", "all three"),
         (&["--leader-elect-renew-deadline=20s"], "must last longer", "15s, 10s, and 2s"),
         (&["--leader-elect-retry-period=9s"], "more than one try", "15s, 10s, and 2s"),
         (&["--kubeconfig=absent.yaml"], "cannot read kubeconfig `absent.yaml`", "--kubeconfig"),
         (&["--server=ftp://x"], "not the URL of a server: `ftp://x`", "https://"),
     ] {
-        daemon(args).refused(error, hint);
+        daemon(args).fails_with(error, hint);
     }
 }
 
 #[test]
-fn a_port_that_is_taken_is_refused() {
+fn a_port_in_use_is_an_error() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let flag = format!("--metrics-bind-address={address}");
-    daemon(&["--server=http://127.0.0.1:1", &flag]).refused("cannot serve metrics on", "`0`");
+    daemon(&["--server=http://127.0.0.1:1", &flag]).fails_with("cannot serve metrics on", "`0`");
 }
 
-/// Killed when the test ends early.
+/// Killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -53,7 +53,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn an_unreachable_server_is_waited_for_quietly_and_a_signal_ends_it() {
+fn an_unreachable_server_is_retried_with_few_warnings_until_a_signal() {
     let child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
         .args(["run", "--server=http://127.0.0.1:1", "--metrics-bind-address=0"])
         .args(["--log-format=json", "--leader-elect=false"])

@@ -1,4 +1,4 @@
-//! The binary as people run it.
+//! Tests of the binary as a process.
 
 mod daemon;
 mod plan;

@@ -1,5 +1,5 @@
-//! `endpointd playground` as people start it: what it refuses, what it prints, and how it ends.
-//! What happens in its world is tested in its own crate.
+//! `endpointd playground` as a process: invalid flags, output, and signals. The simulated cluster
+//! is tested in its own crate.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,60 +9,63 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::run::{Ran, run};
+use crate::run::{CommandOutput, run};
 
-fn playground(args: &[&str]) -> Ran {
+fn playground(args: &[&str]) -> CommandOutput {
     run(&[("others", "apiVersion: v1\n")], &[&["playground"], args].concat(), b"")
 }
 
 #[test]
-fn a_wrong_value_is_refused_in_one_sentence() {
+fn an_invalid_flag_is_one_sentence_and_a_hint() {
     for (args, error, hint) in [
-        (&["--scenario=earthquake"][..], "unknown story: `earthquake`", "known are rollout, scale"),
+        (
+            &["--scenario=earthquake"][..],
+            "unknown scenario: `earthquake`",
+            "known are rollout, scale",
+        ),
         (&["--pods=50001"], "from 1 to 50000: `50001`", "it is 60"),
         (&["--pods=-1"], "from 1 to 50000: `-1`", "it is 60"),
         (&["--services=0"], "from 1 to 5000: `0`", "it is 8"),
         (&["--nodes=0"], "from 1 to 1000: `0`", "it is 12"),
-        (&["--nodes=2", "--pods=300"], "room for 220 pods, not for 300", "a node takes 110"),
+        (&["--nodes=2", "--pods=300"], "capacity of 220 pods, not 300", "a capacity of 110 pods"),
         (&["--seed=luck"], "`--seed` must be a number", "it is 1"),
-        (&["--port=70000"], "from 0 to 65535: `70000`", "any that is free"),
-        (&["--duration=soon"], "must be a time above 0: `soon`", "`30s`"),
-        (&["--duration=0"], "must be a time above 0: `0`", "until Ctrl-C"),
-        (&["--no-workload", "--scenario=rollout"], "nothing to play with", "need nodes only"),
+        (&["--port=70000"], "from 0 to 65535: `70000`", "any free port"),
+        (&["--duration=soon"], "must be a duration above 0: `soon`", "`30s`"),
+        (&["--duration=0"], "must be a duration above 0: `0`", "until Ctrl-C"),
+        (&["--no-workload", "--scenario=rollout"], "needs Deployments", "need nodes only"),
         (&["--kubeconfig-out=absent/config"], "cannot write the kubeconfig", "another file"),
-        (&["--kubeconfig-out=others"], "there is a file that is not ours", "another file"),
+        (&["--kubeconfig-out=others"], "was not written by endpointd", "another file"),
     ] {
-        playground(args).refused(error, hint);
+        playground(args).fails_with(error, hint);
     }
 }
 
 #[test]
-fn a_port_that_is_taken_is_refused() {
+fn a_port_in_use_is_an_error() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port();
     let flag = format!("--port={port}");
-    playground(&[&flag])
-        .refused(&format!("cannot listen on `127.0.0.1:{port}`"), "any that is free");
+    playground(&[&flag]).fails_with(&format!("cannot listen on `127.0.0.1:{port}`"), "a free port");
 }
 
 #[test]
-fn a_summary_is_all_there_is_on_standard_output() {
+fn with_json_standard_output_is_the_summary_only() {
     let args = ["--duration=4s", "--json", "--pods=12", "--services=8", "--seed=5"];
-    let ran = playground(&args).succeeded();
-    let json = ran.json();
+    let output = playground(&args).succeeded();
+    let json = output.json();
     assert_eq!((&json["scenario"], &json["seed"]), (&"idle".into(), &5.into()));
     assert_eq!(json["pods"]["all"], 12);
     assert_eq!(json["nodes"]["ready"], 12);
     assert!(json["slices"].as_u64() >= Some(8), "{json}");
     assert!(json["first_slice_ms"].as_f64() > Some(0.0), "{json}");
     assert_eq!(json["failing_keys"], 0);
-    ran.says("export KUBECONFIG=");
-    ran.says("nodes 12/12");
-    assert!(!ran.err.contains('\x1b'), "colours are for terminals: {}", ran.err);
+    output.logs("export KUBECONFIG=");
+    output.logs("nodes 12/12");
+    assert!(!output.err.contains('\x1b'), "colours are for terminals: {}", output.err);
 }
 
 #[test]
-fn a_signal_ends_it_and_its_kubeconfig() {
+fn a_signal_ends_the_process_and_removes_the_kubeconfig() {
     for signal in ["-INT", "-TERM"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
             .args(["playground", "--no-workload"])
@@ -88,7 +91,7 @@ fn a_signal_ends_it_and_its_kubeconfig() {
 }
 
 #[test]
-fn a_reader_that_has_read_enough_ends_nothing() {
+fn a_closed_standard_output_does_not_end_the_process() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
         .args(["playground", "--duration=2s", "--no-workload"])
         .stdout(Stdio::piped())
@@ -99,7 +102,7 @@ fn a_reader_that_has_read_enough_ends_nothing() {
 }
 
 #[test]
-fn the_same_seed_tells_the_same_story() {
+fn the_same_seed_gives_the_same_steps() {
     let steps = || -> Value {
         let args = ["--scenario=flapping", "--duration=10s", "--json", "--seed=9"];
         playground(&args).succeeded().json()["steps"].clone()

@@ -1,13 +1,13 @@
-//! Addresses of nodes and pods, in both families, as in a dual-stack cluster.
+//! Dual-stack addresses of nodes and pods.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Pods a node has addresses for: a /24 of them.
+/// Pod addresses of a node: a /24.
 const SLOTS: u8 = 250;
 const FIRST_HOST: u8 = 2;
 
-/// The addresses of one node's pods. A freed one is the last to be given again, as with the usual
+/// The pod addresses of one node. A released address is reused last, as by common network
 /// plugins.
 #[derive(Clone, Debug, Default)]
 pub struct Addresses {
@@ -16,7 +16,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    pub fn take(&mut self) -> Option<u8> {
+    pub fn allocate(&mut self) -> Option<u8> {
         let after = (self.next..SLOTS).chain(0..self.next);
         let slot = after.into_iter().find(|slot| !self.used.contains(slot))?;
         self.used.insert(slot);
@@ -29,7 +29,7 @@ impl Addresses {
     }
 }
 
-/// `node` counts the nodes there ever were.
+/// `node` is the number of the node in order of creation.
 pub fn of_pod(node: u16, slot: u8) -> [IpAddr; 2] {
     let [high, low] = node.to_be_bytes();
     let host = slot + FIRST_HOST;
@@ -52,17 +52,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_given_once_until_it_is_freed_and_then_late() {
+    fn a_released_address_is_reused_last() {
         let mut addresses = Addresses::default();
-        let all: BTreeSet<u8> = std::iter::from_fn(|| addresses.take()).collect();
+        let all: BTreeSet<u8> = std::iter::from_fn(|| addresses.allocate()).collect();
         assert_eq!(all.len(), usize::from(SLOTS));
         addresses.free(7);
-        assert_eq!((addresses.take(), addresses.take()), (Some(7), None));
+        assert_eq!((addresses.allocate(), addresses.allocate()), (Some(7), None));
 
         let mut addresses = Addresses::default();
-        let first = addresses.take().expect("there are many");
+        let first = addresses.allocate().expect("there are many");
         addresses.free(first);
-        assert_ne!(addresses.take(), Some(first));
+        assert_ne!(addresses.allocate(), Some(first));
     }
 
     #[test]

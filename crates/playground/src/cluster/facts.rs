@@ -1,4 +1,4 @@
-//! What the stand-ins read of objects.
+//! The fields of objects that the fake controllers read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::kubelet::{Phase, Probe};
 use super::rollout::Amount;
 
-/// Set it on a pod to `false`, and its readiness probe fails.
+/// Set to `false` on a pod, it makes the readiness probe fail.
 pub const READY_ANNOTATION: &str = "endpointd-playground/ready";
 pub const HASH_LABEL: &str = "pod-template-hash";
 pub const REVISION_ANNOTATION: &str = "deployment.kubernetes.io/revision";
@@ -27,14 +27,14 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Which rollout this was; zero: none yet.
+    /// The revision of the rollout; zero: none yet.
     pub fn revision(&self) -> u64 {
         let text = self.annotations.get(REVISION_ANNOTATION);
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 }
 
-/// A pod in a few words: there may be 50,000 of them.
+/// The fields of a pod that are kept; compact, because there may be 50,000 pods.
 pub struct PodFacts {
     pub node: Option<String>,
     pub node_selector: Texts,
@@ -42,10 +42,10 @@ pub struct PodFacts {
     pub is_ready: bool,
     pub has_address: bool,
     pub is_on_host_network: bool,
-    /// Somebody else decides when it may be placed.
+    /// The pod has scheduling gates.
     pub is_gated: bool,
-    /// The scheduler has said that there is no room.
-    pub is_told_unschedulable: bool,
+    /// The pod has `PodScheduled: False`.
+    pub is_marked_unschedulable: bool,
     pub probe: Probe,
     pub grace: Duration,
 }
@@ -108,7 +108,7 @@ impl PodFacts {
             has_address: !status.pod_ip.is_empty(),
             is_on_host_network: spec.host_network,
             is_gated: !spec.scheduling_gates.is_empty(),
-            is_told_unschedulable: condition(&status.conditions, "PodScheduled") == Some(false),
+            is_marked_unschedulable: condition(&status.conditions, "PodScheduled") == Some(false),
             probe,
             grace: Duration::from_secs(metadata.deletion_grace_period_seconds),
         }
@@ -140,7 +140,7 @@ impl NodeFacts {
         self.spec.unschedulable
     }
 
-    /// `None`: nobody has said so far.
+    /// `None`: there is no `Ready` condition.
     pub fn is_ready(&self) -> Option<bool> {
         condition(&self.status.conditions, "Ready")
     }
@@ -164,7 +164,7 @@ pub struct ReplicaSetSpec {
     pub replicas: usize,
 }
 
-/// The numbers both kinds of set report; a Deployment's old pods are not `updated`.
+/// The status fields of ReplicaSets and Deployments; `updated_replicas` is for Deployments only.
 #[derive(Clone, Copy, Debug, Deserialize, Default, PartialEq, Eq)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SetStatus {
@@ -208,7 +208,7 @@ pub struct RollingFacts {
     pub max_unavailable: Value,
 }
 
-/// `3` or `25%`; the API server lets nothing else in.
+/// `3` or `25%`; the API server rejects other values.
 pub fn amount(value: &Value) -> Amount {
     let percent = value.as_str().and_then(|text| text.strip_suffix('%')?.parse().ok());
     match (percent, value.as_u64().and_then(|n| usize::try_from(n).ok())) {
@@ -218,7 +218,7 @@ pub fn amount(value: &Value) -> Amount {
     }
 }
 
-/// What we read of a stored object; what cannot be read is taken as empty.
+/// Decodes the fields of a stored object; defaults if it cannot be decoded.
 pub fn read<'a, T: Deserialize<'a> + Default>(stored: &'a Stored) -> T {
     serde_json::from_slice(stored.bytes()).unwrap_or_default()
 }

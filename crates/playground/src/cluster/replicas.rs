@@ -1,14 +1,14 @@
-//! What a ReplicaSet does next. Upstream: `manageReplicas` and `ActivePodsWithRanks`.
+//! Pods that a ReplicaSet creates or deletes. Upstream: `manageReplicas` and `ActivePodsWithRanks`.
 
 use endpointd_apiserver::store::Key;
 
-/// A pod of the set that is not on its way out.
+/// A pod that is neither in deletion nor finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member<'a> {
+pub struct ActivePod<'a> {
     pub key: &'a Key,
-    pub is_placed: bool,
+    pub is_assigned: bool,
     pub is_ready: bool,
-    /// Later ones are younger.
+    /// Higher for younger pods.
     pub ordinal: u64,
 }
 
@@ -19,8 +19,8 @@ pub enum Change {
     Delete(Vec<Key>),
 }
 
-/// Too many: those go first that cost least, and of equals the youngest.
-pub fn change(n_wanted: usize, mut members: Vec<Member<'_>>) -> Change {
+/// If there are too many, deletes unassigned pods first, then unready ones, then the youngest.
+pub fn change(n_wanted: usize, mut members: Vec<ActivePod<'_>>) -> Change {
     let n_members = members.len();
     if n_members < n_wanted {
         return Change::Create(n_wanted - n_members);
@@ -28,7 +28,7 @@ pub fn change(n_wanted: usize, mut members: Vec<Member<'_>>) -> Change {
     if n_members == n_wanted {
         return Change::Enough;
     }
-    members.sort_by_key(|one| (one.is_placed, one.is_ready, u64::MAX - one.ordinal));
+    members.sort_by_key(|one| (one.is_assigned, one.is_ready, u64::MAX - one.ordinal));
     members.truncate(n_members - n_wanted);
     Change::Delete(members.into_iter().map(|one| one.key.clone()).collect())
 }
@@ -38,11 +38,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_costs_least_goes_first() {
+    fn unassigned_pods_are_deleted_first_then_unready_ones_then_the_youngest() {
         let keys = ["a", "b", "c", "d"].map(|name| Key::new("shop", name));
         let [a, b, c, d] = &keys;
         let member =
-            |key, is_placed, is_ready, ordinal| Member { key, is_placed, is_ready, ordinal };
+            |key, is_assigned, is_ready, ordinal| ActivePod { key, is_assigned, is_ready, ordinal };
         let members = vec![
             member(a, true, true, 1),
             member(b, true, true, 2),

@@ -1,11 +1,11 @@
-//! On which node a pod goes: the zone with the fewest of its siblings, there the node with the
-//! fewest pods. Of upstream's filters: readiness, cordons, node selectors, and the number of pods.
+//! Chooses a node for a pod: the zone with the fewest pods of the same owner, there the node with
+//! the fewest pods. Filters: readiness, cordon, node selector, and the number of pods.
 
-/// A node as the scheduler sees it for one pod.
+/// A node as a candidate for one pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeaderElector<'a> {
+pub struct NodeCandidate<'a> {
     pub name: &'a str,
-    /// Whether the pod may go there at all.
+    /// Whether the filters accept the node.
     pub is_fit: bool,
     pub n_pods: usize,
     pub n_pods_max: usize,
@@ -14,8 +14,8 @@ pub struct LeaderElector<'a> {
 }
 
 /// Ties are broken by name.
-pub fn choose<'a>(candidates: impl IntoIterator<Item = LeaderElector<'a>>) -> Option<&'a str> {
-    let has_room = |one: &LeaderElector<'_>| one.is_fit && one.n_pods < one.n_pods_max;
+pub fn choose<'a>(candidates: impl IntoIterator<Item = NodeCandidate<'a>>) -> Option<&'a str> {
+    let has_room = |one: &NodeCandidate<'_>| one.is_fit && one.n_pods < one.n_pods_max;
     let fit = candidates.into_iter().filter(has_room);
     fit.min_by_key(|one| (one.n_siblings_in_zone, one.n_pods, one.name)).map(|one| one.name)
 }
@@ -24,20 +24,20 @@ pub fn choose<'a>(candidates: impl IntoIterator<Item = LeaderElector<'a>>) -> Op
 mod tests {
     use super::*;
 
-    fn candidate(name: &str, n_siblings_in_zone: usize, n_pods: usize) -> LeaderElector<'_> {
-        LeaderElector { name, is_fit: true, n_pods, n_pods_max: 10, n_siblings_in_zone }
+    fn candidate(name: &str, n_siblings_in_zone: usize, n_pods: usize) -> NodeCandidate<'_> {
+        NodeCandidate { name, is_fit: true, n_pods, n_pods_max: 10, n_siblings_in_zone }
     }
 
     #[test]
-    fn the_zone_with_the_fewest_siblings_comes_first_then_the_emptiest_node() {
+    fn the_zone_with_the_fewest_siblings_wins_then_the_emptiest_node() {
         let nodes = [candidate("a", 2, 0), candidate("b", 1, 5), candidate("c", 1, 4)];
         assert_eq!(choose(nodes), Some("c"));
         assert_eq!(choose([candidate("b", 0, 0), candidate("a", 0, 0)]), Some("a"), "by name");
     }
 
     #[test]
-    fn full_and_unfit_nodes_are_left_out() {
-        let unfit = LeaderElector { is_fit: false, ..candidate("a", 0, 0) };
+    fn full_and_filtered_nodes_are_not_chosen() {
+        let unfit = NodeCandidate { is_fit: false, ..candidate("a", 0, 0) };
         assert_eq!(choose([unfit, candidate("b", 0, 10)]), None);
         assert_eq!(choose([unfit, candidate("b", 9, 9)]), Some("b"));
     }

@@ -1,4 +1,4 @@
-//! What the observer reads of objects.
+//! The fields of objects that the observer reads.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use endpointd_apiserver::store::Stored;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::meter::PodState;
+use super::latency::PodState;
 use crate::cluster::facts::PodFacts;
-use crate::picture::{Conditions, NO_ZONE};
+use crate::view_state::{Conditions, NO_ZONE};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -46,7 +46,7 @@ const TOPOLOGY: [&str; 2] =
     ["service.kubernetes.io/topology-mode", "service.kubernetes.io/topology-aware-hints"];
 
 impl ServiceFacts {
-    /// The most telling thing about a Service, in two words at most.
+    /// The most specific property of a Service, in at most two words.
     pub fn kind(&self) -> String {
         let spec = &self.spec;
         let annotated = |name: &str| self.metadata.annotations.contains_key(name);
@@ -114,7 +114,7 @@ impl SliceFacts {
         self.endpoints.len()
     }
 
-    /// The pods it shows, and how.
+    /// The pods in the slice and their published states.
     pub fn pods(&self) -> impl Iterator<Item = (&str, PodState)> {
         self.endpoints.iter().filter_map(|endpoint| {
             let target = endpoint.target_ref.as_ref().filter(|target| target.kind == "Pod")?;
@@ -128,14 +128,14 @@ impl SliceFacts {
         })
     }
 
-    /// Counted under [`NO_ZONE`] if they have none.
+    /// Endpoints without a zone are counted under [`NO_ZONE`].
     pub fn by_zone(&self) -> BTreeMap<String, Conditions> {
         let mut by_zone: BTreeMap<String, Conditions> = BTreeMap::new();
         for endpoint in &self.endpoints {
             let zone = endpoint.zone.clone().unwrap_or_else(|| NO_ZONE.to_owned());
             let counts = by_zone.entry(zone).or_default();
             let EndpointConditions { ready, serving: _, terminating } = endpoint.conditions;
-            // Nobody having said otherwise, an endpoint is ready.
+            // Without a `ready` condition an endpoint is ready.
             match (terminating == Some(true), ready != Some(false)) {
                 (true, _) => counts.n_terminating += 1,
                 (false, true) => counts.n_ready += 1,
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_is_called_by_its_most_telling_trait() {
+    fn a_service_is_described_by_its_most_specific_property() {
         let kind = |spec: Value, annotations: Value| {
             let object = json!({"metadata": {"annotations": annotations}, "spec": spec});
             serde_json::from_value::<ServiceFacts>(object).expect("it reads").kind()

@@ -1,39 +1,50 @@
-//! The page on a terminal: what there is, Service by Service, what just happened, what to try.
+//! The page on a terminal: totals, a row for each Service, the log, and commands to try.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::span::{Colour, Line};
-use super::{About, clock, short, suggestions};
-use crate::picture::{Conditions, NO_ZONE, Picture, ServicePicture, SlicePicture};
+use super::{SessionInfo, clock, short, suggestions};
+use crate::view_state::{Conditions, NO_ZONE, ServiceView, SliceView, ViewState};
 
-/// How many endpoints a slice takes unless told otherwise.
+/// The default of `--max-endpoints-per-slice`.
 const SLICE_MAX: usize = 100;
 const BAR_WIDTH: usize = 5;
-/// Slices of one Service shown one by one.
+/// Up to this number, the slices of a Service are shown individually.
 const SLICES_MAX: usize = 3;
-const TOLD_ROWS: usize = 4;
-/// Below this there is no room for a column that only repeats the manifest.
+const LOG_ROWS: usize = 4;
+/// Narrower pages omit the column KIND.
 const KIND_FROM_WIDTH: usize = 76;
 
-/// `width` × `height` at most.
-pub fn page(about: &About, picture: &Picture, width: usize, height: usize) -> Vec<Line> {
-    let mut head = head(about, picture);
+/// At most `width` × `height`.
+pub fn page(
+    session: &SessionInfo,
+    view_state: &ViewState,
+    width: usize,
+    height: usize,
+) -> Vec<Line> {
+    let mut head = head(session, view_state);
     head.push(Line::default());
-    let foot = foot(about, picture, height.saturating_sub(head.len() + 4));
+    let foot = foot(session, view_state, height.saturating_sub(head.len() + 4));
     let n_rows = height.saturating_sub(head.len() + foot.len());
     let mut lines = head;
-    lines.extend(services(picture, width, n_rows));
+    lines.extend(services(view_state, width, n_rows));
     lines.extend(foot);
     lines.truncate(height);
     lines.into_iter().map(|line| line.cut(width)).collect()
 }
 
-fn head(about: &About, picture: &Picture) -> Vec<Line> {
-    let Picture { elapsed, zones, pods, slices, writes, latency, work, .. } = picture;
+fn head(session: &SessionInfo, view_state: &ViewState) -> Vec<Line> {
+    let ViewState { elapsed, zones, pods, slices, writes, latency, work, .. } = view_state;
     let title = Line::default().with(Colour::Strong, "endpointd playground").with(
         Colour::Faint,
-        format!("  {}  seed {}  {}  {}", about.scenario, about.seed, clock(*elapsed), about.url),
+        format!(
+            "  {}  seed {}  {}  {}",
+            session.scenario,
+            session.seed,
+            clock(*elapsed),
+            session.url
+        ),
     );
     let mut nodes = Line::plain("nodes  ");
     for (zone, counts) in zones {
@@ -72,16 +83,16 @@ fn if_any(n: usize, colour: Colour) -> Colour {
     if n > 0 { colour } else { Colour::Faint }
 }
 
-/// A row a Service, and how many are not shown.
-fn services(picture: &Picture, width: usize, n_rows: usize) -> Vec<Line> {
+/// A row for each Service; the last line counts those that do not fit.
+fn services(view_state: &ViewState, width: usize, n_rows: usize) -> Vec<Line> {
     if n_rows < 2 {
         return Vec::new();
     }
-    let columns = Columns::of(picture, width);
+    let columns = Columns::of(view_state, width);
     let mut lines = vec![columns.head()];
-    let n_all = picture.services.len();
+    let n_all = view_state.services.len();
     let n_shown = if n_all < n_rows { n_all } else { n_rows - 2 };
-    lines.extend(picture.services.iter().take(n_shown).map(|service| columns.row(service)));
+    lines.extend(view_state.services.iter().take(n_shown).map(|service| columns.row(service)));
     if n_shown < n_all {
         let more = format!("… and {} more", n_all - n_shown);
         lines.push(Line::default().with(Colour::Faint, more));
@@ -89,23 +100,23 @@ fn services(picture: &Picture, width: usize, n_rows: usize) -> Vec<Line> {
     lines
 }
 
-/// The widths of the table, as the terminal allows.
+/// Column widths for the terminal.
 struct Columns {
     name: usize,
-    /// Zero: left out.
+    /// Zero: omitted.
     kind: usize,
     zone: usize,
     zones: Vec<String>,
 }
 
 impl Columns {
-    fn of(picture: &Picture, width: usize) -> Self {
-        let longest = picture.services.iter().map(|service| service.name.chars().count()).max();
+    fn of(view_state: &ViewState, width: usize) -> Self {
+        let longest = view_state.services.iter().map(|service| service.name.chars().count()).max();
         let mut zones: BTreeMap<&String, ()> =
-            picture.zones.keys().map(|zone| (zone, ())).collect();
-        let used = picture.services.iter().flat_map(|service| service.by_zone.keys());
+            view_state.zones.keys().map(|zone| (zone, ())).collect();
+        let used = view_state.services.iter().flat_map(|service| service.by_zone.keys());
         zones.extend(used.map(|zone| (zone, ())));
-        let cells = picture.services.iter().flat_map(|service| service.by_zone.values());
+        let cells = view_state.services.iter().flat_map(|service| service.by_zone.values());
         let widest = cells.map(|one| cell(*one).width()).max().unwrap_or(0);
         let zones: Vec<String> = zones.into_keys().cloned().collect();
         let widest_zone = zones.iter().map(|zone| title(zone).chars().count()).max().unwrap_or(0);
@@ -132,7 +143,7 @@ impl Columns {
         line.with(Colour::Faint, "SLICES")
     }
 
-    fn row(&self, service: &ServicePicture) -> Line {
+    fn row(&self, service: &ServiceView) -> Line {
         let mut line = Line::plain(service.name.clone()).cut(self.name - 1);
         line.pad_to(self.name);
         if self.kind > 0 {
@@ -171,8 +182,8 @@ fn cell(conditions: Conditions) -> Line {
     line
 }
 
-/// Each slice with a bar, or all of them together.
-fn fill(slices: &[SlicePicture]) -> Line {
+/// A bar for each slice, or one bar for all.
+fn fill(slices: &[SliceView]) -> Line {
     if slices.is_empty() {
         return Line::default().with(Colour::Faint, "none");
     }
@@ -187,8 +198,8 @@ fn fill(slices: &[SlicePicture]) -> Line {
         let gap = if n == 0 { "" } else { "  " };
         line.push(Colour::Plain, gap);
         line.append(bar(slice.n_endpoints, SLICE_MAX));
-        let family = slice.address_type.trim_start_matches("IP");
-        line.push(Colour::Plain, format!(" {family} {}", slice.n_endpoints));
+        let owned = slice.address_type.trim_start_matches("IP");
+        line.push(Colour::Plain, format!(" {owned} {}", slice.n_endpoints));
     }
     line
 }
@@ -200,25 +211,25 @@ fn bar(n: usize, n_max: usize) -> Line {
         .with(Colour::Faint, "░".repeat(BAR_WIDTH - n_full))
 }
 
-/// What happened, and what to try; as much of it as `n_rows` allow.
-fn foot(about: &About, picture: &Picture, n_rows: usize) -> Vec<Line> {
+/// The log and commands to try, in at most `n_rows` rows.
+fn foot(session: &SessionInfo, view_state: &ViewState, n_rows: usize) -> Vec<Line> {
     let mut lines = vec![Line::default(), legend()];
-    let n_told = picture.told.len().min(TOLD_ROWS);
-    if n_told > 0 {
+    let n_log_lines = view_state.log.len().min(LOG_ROWS);
+    if n_log_lines > 0 {
         lines.push(Line::default());
-        let told = picture.told.iter().skip(picture.told.len() - n_told);
-        lines.extend(told.map(|(at, text)| happening(*at, text)));
+        let log = view_state.log.iter().skip(view_state.log.len() - n_log_lines);
+        lines.extend(log.map(|(at, text)| log_line(*at, text)));
     }
     lines.push(Line::default());
     lines.push(Line::default().with(Colour::Strong, "Try in another terminal (Ctrl-C ends this):"));
-    lines.extend(suggestions(about).into_iter().map(|line| Line::plain(format!("  {line}"))));
-    // Half of the rest stays for the Services.
-    let n_kept = n_rows.saturating_sub(picture.services.len().min(n_rows / 2));
+    lines.extend(suggestions(session).into_iter().map(|line| Line::plain(format!("  {line}"))));
+    // At least half of the rows stay for the Services.
+    let n_kept = n_rows.saturating_sub(view_state.services.len().min(n_rows / 2));
     lines.truncate(n_kept);
     lines
 }
 
-fn happening(at: Duration, text: &str) -> Line {
+fn log_line(at: Duration, text: &str) -> Line {
     Line::default().with(Colour::Faint, format!("{:>5}  ", clock(at))).with(Colour::Plain, text)
 }
 

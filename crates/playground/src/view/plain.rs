@@ -1,37 +1,37 @@
-//! One line a second at most, and only when something changed.
+//! Plain lines, at most one state line for each call and only after a change.
 
 use std::time::Duration;
 
 use super::{clock, short};
-use crate::picture::{Conditions, Picture};
+use crate::view_state::{Conditions, ViewState};
 
-/// What is remembered between two looks.
+/// What was printed before.
 #[derive(Default)]
 pub struct Plain {
-    said: String,
-    last_told: Option<Duration>,
+    last_state: String,
+    last_logged: Option<Duration>,
 }
 
 impl Plain {
-    /// What is new since the last look.
-    pub fn lines(&mut self, picture: &Picture) -> Vec<String> {
-        let last = self.last_told;
-        let new = picture.told.iter().filter(|(at, _)| last.is_none_or(|last| *at > last));
+    /// The lines that are new since the last call.
+    pub fn lines(&mut self, view_state: &ViewState) -> Vec<String> {
+        let last = self.last_logged;
+        let new = view_state.log.iter().filter(|(at, _)| last.is_none_or(|last| *at > last));
         let mut lines: Vec<String> =
             new.map(|(at, text)| format!("{}  {text}", clock(*at))).collect();
-        self.last_told = picture.told.last().map(|(at, _)| *at).or(last);
-        let state = state(picture);
-        if state != self.said {
-            lines.push(format!("{}  {state}", clock(picture.elapsed)));
-            self.said = state;
+        self.last_logged = view_state.log.last().map(|(at, _)| *at).or(last);
+        let state = state(view_state);
+        if state != self.last_state {
+            lines.push(format!("{}  {state}", clock(view_state.elapsed)));
+            self.last_state = state;
         }
         lines
     }
 }
 
-/// Without anything that moves by itself, such as rates.
-fn state(picture: &Picture) -> String {
-    let Picture { zones, pods, services, slices, writes, latency, work, .. } = picture;
+/// Without values that change without a write, such as rates.
+fn state(view_state: &ViewState) -> String {
+    let ViewState { zones, pods, services, slices, writes, latency, work, .. } = view_state;
     let n_nodes: usize = zones.values().map(|zone| zone.n_nodes).sum();
     let n_ready_nodes: usize = zones.values().map(|zone| zone.n_ready).sum();
     let mut all = Conditions::default();
@@ -61,15 +61,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_said_once_and_a_happening_once() {
+    fn an_unchanged_state_and_a_log_line_are_printed_once() {
         let mut plain = Plain::default();
-        let mut picture = Picture::default();
-        assert_eq!(plain.lines(&picture).len(), 1);
-        picture.elapsed = Duration::from_secs(7);
-        assert_eq!(plain.lines(&picture), Vec::<String>::new(), "only time has passed");
-        picture.told.push((Duration::from_secs(7), "web is scaled to 3".to_owned()));
-        assert_eq!(plain.lines(&picture), ["0:07  web is scaled to 3"]);
-        picture.pods.n_pods = 1;
-        assert_eq!(plain.lines(&picture).len(), 1);
+        let mut view_state = ViewState::default();
+        assert_eq!(plain.lines(&view_state).len(), 1);
+        view_state.elapsed = Duration::from_secs(7);
+        assert_eq!(plain.lines(&view_state), Vec::<String>::new(), "only time has passed");
+        view_state.log.push((Duration::from_secs(7), "web is scaled to 3".to_owned()));
+        assert_eq!(plain.lines(&view_state), ["0:07  web is scaled to 3"]);
+        view_state.pods.n_pods = 1;
+        assert_eq!(plain.lines(&view_state).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! A terminal that shows a page: its own screen, redrawn in place, given back at the end.
+//! Draws pages on the alternate screen of a terminal and restores the terminal at the end.
 
 use std::io::{self, Write};
 
@@ -10,10 +10,10 @@ use crossterm::{QueueableCommand, cursor, terminal};
 
 use super::Line;
 
-/// When the terminal does not tell.
+/// If the terminal does not report its size.
 const SIZE_DEFAULT: (usize, usize) = (80, 24);
 
-/// Gives the terminal back when it goes, however that happens.
+/// Restores the terminal when dropped.
 pub struct Screen<W: Write> {
     out: W,
     colours: Colours,
@@ -31,8 +31,7 @@ impl<W: Write> Screen<W> {
         Ok(Self { out, colours })
     }
 
-    /// Overwrites what was there line by line, in one go: nothing is cleared first, so nothing
-    /// flickers.
+    /// Overwrites the old page line by line in one write. Clearing it first would flicker.
     pub fn draw(&mut self, lines: &[Line]) -> io::Result<()> {
         let mut frame = Vec::new();
         frame.queue(BeginSynchronizedUpdate)?;
@@ -61,7 +60,7 @@ pub fn size() -> (usize, usize) {
 
 impl<W: Write> Drop for Screen<W> {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
+        // Fails only if the terminal is closed.
         let closed = self.out.queue(cursor::Show).and_then(|out| out.queue(LeaveAlternateScreen));
         let _ = closed.and_then(|out| out.flush());
     }
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_drawn_over_the_last_one_and_the_terminal_given_back() {
+    fn a_page_overwrites_the_last_one_and_the_terminal_is_restored() {
         let mut out = Vec::new();
         let mut screen = Screen::open(&mut out, Colours::Off).expect("memory can be written");
         screen.draw(&[Line::plain("one"), Line::plain("two")]).expect("memory can be written");

@@ -1,8 +1,8 @@
-//! A line of coloured pieces that knows its width.
+//! A line of coloured pieces with a known width.
 
 use std::fmt::Write;
 
-/// Named for what they say; a view must be readable without them.
+/// Named by meaning; views must be readable without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     Plain,
@@ -26,7 +26,7 @@ impl Colour {
     }
 }
 
-/// All characters we print are one column wide, but those of names may not be ours.
+/// Assumes that all characters are one column wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     pieces: Vec<(Colour, String)>,
@@ -51,7 +51,7 @@ impl Line {
         self.pieces.iter().map(|(_, text)| text.chars().count()).sum()
     }
 
-    /// Blanks up to a width; never shorter than it is.
+    /// Appends blanks up to a width.
     pub fn pad_to(&mut self, width: usize) {
         let n_blanks = width.saturating_sub(self.width());
         self.push(Colour::Plain, " ".repeat(n_blanks));
@@ -61,7 +61,7 @@ impl Line {
         self.pieces.extend(other.pieces);
     }
 
-    /// At most `width` wide; what is cut off shows as `…`.
+    /// Truncates to `width`, with `…` at the end.
     #[must_use]
     pub fn cut(self, width: usize) -> Self {
         if self.width() <= width {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_cut_by_what_is_seen_not_by_their_colours() {
+    fn lines_are_cut_by_visible_characters() {
         let line = Line::plain("ready ").with(Colour::Good, "12").with(Colour::Bad, " 3");
         assert_eq!(line.width(), 10);
         assert_eq!(line.clone().cut(10).uncoloured(), "ready 12 3");

@@ -1,4 +1,4 @@
-//! Runs the binary in a directory of its own.
+//! Runs the binary in a temporary directory.
 
 pub mod objects;
 
@@ -8,24 +8,24 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// How it ended.
+/// Exit code and output of a run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
-impl Ran {
+impl CommandOutput {
     #[track_caller]
     pub fn succeeded(self) -> Self {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
     }
 
-    /// Exit code 2, nothing on standard output, one sentence, and a hint.
+    /// Exit code 2, no standard output, one error line, and one hint line.
     #[track_caller]
-    pub fn refused(&self, error: &str, hint: &str) {
+    pub fn fails_with(&self, error: &str, hint: &str) {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{self:?}");
         let lines: Vec<&str> =
             self.err.lines().filter(|line| !line.starts_with("warning: ")).collect();
@@ -35,7 +35,7 @@ impl Ran {
     }
 
     #[track_caller]
-    pub fn says(&self, text: &str) {
+    pub fn logs(&self, text: &str) {
         assert!(self.err.contains(text), "{text:?} is not said: {self:?}");
     }
 
@@ -45,16 +45,16 @@ impl Ran {
     }
 }
 
-/// `endpointd plan` with these files around it.
-pub fn plan(files: &[(&str, &str)], args: &[&str]) -> Ran {
+/// `endpointd plan` in a directory with these files.
+pub fn plan(files: &[(&str, &str)], args: &[&str]) -> CommandOutput {
     run(files, &[&["plan"], args].concat(), b"")
 }
 
-pub fn plan_stdin(stdin: impl AsRef<[u8]>, args: &[&str]) -> Ran {
+pub fn plan_stdin(stdin: impl AsRef<[u8]>, args: &[&str]) -> CommandOutput {
     run(&[], &[&["plan"], args].concat(), stdin.as_ref())
 }
 
-pub fn run(files: &[(&str, &str)], args: &[&str], stdin: &[u8]) -> Ran {
+pub fn run(files: &[(&str, &str)], args: &[&str], stdin: &[u8]) -> CommandOutput {
     let directory = tempfile::tempdir().expect("a directory");
     for (name, text) in files {
         fs::write(directory.path().join(name), text).expect("a file");
@@ -73,5 +73,5 @@ pub fn run(files: &[(&str, &str)], args: &[&str], stdin: &[u8]) -> Ran {
     }
     let output = child.wait_with_output().expect("the binary ends");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    CommandOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }

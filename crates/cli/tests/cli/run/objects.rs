@@ -1,4 +1,4 @@
-//! Objects of a small shop, to be put together.
+//! Objects of a small cluster.
 
 pub const SERVICE: &str = "
 apiVersion: v1

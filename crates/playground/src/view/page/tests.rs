@@ -1,39 +1,39 @@
-//! Pages as they look, without colours.
+//! Pages without colours.
 
 use super::*;
-use crate::picture::{PodCounts, SliceCounts, Work, ZoneCounts};
+use crate::view_state::{PodCounts, SliceCounts, Work, ZoneCounts};
 
-fn about() -> About {
-    About {
+fn session() -> SessionInfo {
+    SessionInfo {
         scenario: "rollout",
         seed: 1,
         url: "http://127.0.0.1:4000".to_owned(),
-        pages: None,
+        status_address: None,
         kubeconfig: "here/k".to_owned(),
         has_workload: true,
     }
 }
 
-fn picture() -> Picture {
+fn view_state() -> ViewState {
     let conditions =
         |n_ready, n_unready, n_terminating| Conditions { n_ready, n_unready, n_terminating };
-    let slice = |address_type: &str, n_endpoints| SlicePicture {
+    let slice = |address_type: &str, n_endpoints| SliceView {
         address_type: address_type.to_owned(),
         n_endpoints,
     };
     let zone = |n_ready| ZoneCounts { n_nodes: 4, n_ready };
-    Picture {
+    ViewState {
         elapsed: Duration::from_secs(65),
         zones: [("zone-a", zone(4)), ("zone-b", zone(0))].map(|(z, n)| (z.to_owned(), n)).into(),
         pods: PodCounts { n_pods: 20, n_ready: 17, n_terminating: 1 },
         services: vec![
-            ServicePicture {
+            ServiceView {
                 name: "shop/api".to_owned(),
                 kind: "dual stack".to_owned(),
                 by_zone: [("zone-a".to_owned(), conditions(4, 1, 0))].into(),
                 slices: vec![slice("IPv4", 5), slice("IPv6", 5)],
             },
-            ServicePicture {
+            ServiceView {
                 name: "shop/web".to_owned(),
                 kind: "plain".to_owned(),
                 by_zone: [("zone-b".to_owned(), conditions(0, 3, 2))].into(),
@@ -42,13 +42,13 @@ fn picture() -> Picture {
         ],
         slices: SliceCounts { n_slices: 7, n_endpoints: 510 },
         work: Work { is_ready: true, ..Work::default() },
-        told: vec![(Duration::from_secs(60), "rollout of web to v2".to_owned())],
-        ..Picture::default()
+        log: vec![(Duration::from_secs(60), "rollout of web to v2".to_owned())],
+        ..ViewState::default()
     }
 }
 
 fn text(width: usize, height: usize) -> Vec<String> {
-    let lines = page(&about(), &picture(), width, height);
+    let lines = page(&session(), &view_state(), width, height);
     lines.iter().map(|line| line.uncoloured().trim_end().to_owned()).collect()
 }
 
@@ -69,10 +69,10 @@ fn a_service_is_a_row_of_zones_and_slices() {
 }
 
 #[test]
-fn no_page_is_larger_than_its_terminal() {
+fn a_page_is_never_larger_than_its_terminal() {
     for width in 0..120 {
         for height in 0..40 {
-            let lines = page(&about(), &picture(), width, height);
+            let lines = page(&session(), &view_state(), width, height);
             assert!(lines.len() <= height, "{width}×{height}");
             assert!(lines.iter().all(|line| line.width() <= width), "{width}×{height}");
         }
@@ -81,12 +81,11 @@ fn no_page_is_larger_than_its_terminal() {
 
 #[test]
 fn services_that_do_not_fit_are_counted() {
-    let mut many = picture();
+    let mut many = view_state();
     let service = many.services[0].clone();
-    many.services = (0..50)
-        .map(|n| ServicePicture { name: format!("shop/s{n:02}"), ..service.clone() })
-        .collect();
-    let lines = page(&about(), &many, 80, 24);
+    many.services =
+        (0..50).map(|n| ServiceView { name: format!("shop/s{n:02}"), ..service.clone() }).collect();
+    let lines = page(&session(), &many, 80, 24);
     let lines: Vec<String> = lines.iter().map(Line::uncoloured).collect();
     let n_rows = lines.iter().filter(|line| line.starts_with("shop/s")).count();
     assert!(n_rows >= 5, "{lines:#?}");
@@ -94,7 +93,7 @@ fn services_that_do_not_fit_are_counted() {
 }
 
 #[test]
-fn a_narrow_terminal_loses_the_kind_first() {
+fn a_narrow_page_omits_the_kind() {
     assert!(text(60, 40).iter().all(|line| !line.contains("dual stack")));
     assert!(text(60, 40).iter().any(|line| line.contains("shop/api  4 +1")));
 }

@@ -1,0 +1,162 @@
+//! Loads the objects of all files into a cluster state.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{EndpointSlice, Endpoints, Key, Node, Pod, Service, SharedStr};
+use endpointd_plan::ClusterState;
+use endpointd_wire::{AnyObject, Decoded, Identity, Malformed};
+
+use super::DEFAULT_NAMESPACE;
+use super::document::{DecodedObject, Document};
+use super::source::Source;
+use crate::cli_error::CliError;
+
+/// The objects of all files.
+#[derive(Default)]
+pub struct LoadedObjects {
+    pub cluster: ClusterState,
+    /// Keys whose Service or Endpoints is malformed. They are not planned: without the object, the
+    /// plan would delete what is published.
+    pub malformed: BTreeSet<Key>,
+    /// Number of objects of other kinds.
+    pub n_ignored_by_kind: BTreeMap<String, usize>,
+    /// In the order of the input.
+    pub warnings: Vec<String>,
+}
+
+pub fn load_objects(sources: &[Source]) -> Result<LoadedObjects, CliError> {
+    let mut loaded = LoadedObjects::default();
+    let mut n_documents = 0;
+    for source in sources {
+        for (at, document) in source.documents()?.into_iter().enumerate() {
+            n_documents += usize::from(!matches!(document, Document::Empty));
+            let read = document.objects().map_err(|reason| not_an_object(source, at, &reason))?;
+            read.into_iter().for_each(|read| loaded.add(read));
+        }
+    }
+    if n_documents == 0 {
+        return Err(empty_input(sources));
+    }
+    Ok(loaded)
+}
+
+fn not_an_object(source: &Source, at: usize, reason: &str) -> CliError {
+    CliError::new(
+        format!("document {} of {} is not a Kubernetes object: {reason}", at + 1, source.name()),
+        "every document needs `apiVersion` and `kind`, as kubectl writes it with `-o yaml`",
+    )
+}
+
+fn empty_input(sources: &[Source]) -> CliError {
+    let names: Vec<String> = sources.iter().map(Source::name).collect();
+    CliError::new(
+        format!("the input is empty: {}", names.join(", ")),
+        "`kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml` writes what is needed",
+    )
+}
+
+impl LoadedObjects {
+    fn add(&mut self, decoded: DecodedObject) {
+        match decoded {
+            DecodedObject::Known(object) => self.insert(*object),
+            DecodedObject::Ignored(kind) => *self.n_ignored_by_kind.entry(kind).or_default() += 1,
+            DecodedObject::Malformed(malformed) => self.skip_malformed(&malformed),
+        }
+    }
+
+    fn insert(&mut self, mut object: AnyObject) {
+        let Parts { kind, namespace, name } = parts(&mut object);
+        if name.is_empty() {
+            return self.skip_malformed(&without_name(kind, namespace));
+        }
+        let identity = match namespace {
+            Some(namespace) => {
+                if namespace.is_empty() {
+                    *namespace = DEFAULT_NAMESPACE.into();
+                }
+                format!("{kind} `{namespace}/{name}`")
+            }
+            None => format!("{kind} `{name}`"),
+        };
+        if self.put(object) == Previous::Different {
+            self.warnings
+                .push(format!("two different objects of one name, the last counts: {identity}"));
+        }
+    }
+
+    fn put(&mut self, object: AnyObject) -> Previous {
+        let ClusterState { services, pods, nodes, endpoints, slices, .. } = &mut self.cluster;
+        match object {
+            AnyObject::Service(one) => put(services, one.key(), one),
+            AnyObject::Pod(one) => {
+                let key = Key { namespace: one.namespace.clone(), name: one.name.clone() };
+                put(pods, key, one)
+            }
+            AnyObject::Node(one) => put(nodes, one.name.clone(), one),
+            AnyObject::Endpoints(one) => put(endpoints, one.meta.key(), one),
+            AnyObject::EndpointSlice(one) => put(slices, one.meta.key(), one),
+        }
+    }
+
+    fn skip_malformed(&mut self, malformed: &Malformed) {
+        let Identity { kind, namespace, name, .. } = &*malformed.identity;
+        let is_planned = [Service::KIND, Endpoints::KIND].contains(&kind.as_str());
+        if is_planned && !name.is_empty() {
+            let namespace = if namespace.is_empty() { DEFAULT_NAMESPACE } else { namespace };
+            self.malformed.insert(Key::new(namespace, name.as_str()));
+            self.warnings.push(format!("excluded and not planned: {malformed}"));
+        } else {
+            self.warnings.push(format!("excluded: {malformed}"));
+        }
+    }
+}
+
+/// Whether there was an object with the same key.
+#[derive(PartialEq, Eq)]
+enum Previous {
+    Nothing,
+    Same,
+    Different,
+}
+
+fn put<K: Ord, V: PartialEq>(objects: &mut BTreeMap<K, V>, key: K, object: V) -> Previous {
+    let before = match objects.get(&key) {
+        None => Previous::Nothing,
+        Some(before) if *before == object => Previous::Same,
+        Some(_) => Previous::Different,
+    };
+    objects.insert(key, object);
+    before
+}
+
+/// The identity of an object; a node has no namespace.
+struct Parts<'a> {
+    kind: &'static str,
+    namespace: Option<&'a mut SharedStr>,
+    name: &'a SharedStr,
+}
+
+fn parts(object: &mut AnyObject) -> Parts<'_> {
+    let (kind, namespace, name) = match object {
+        AnyObject::Service(one) => (Service::KIND, Some(&mut one.namespace), &one.name),
+        AnyObject::Pod(one) => (Pod::KIND, Some(&mut one.namespace), &one.name),
+        AnyObject::Node(one) => (Node::KIND, None, &one.name),
+        AnyObject::Endpoints(Endpoints { meta, .. }) => {
+            (Endpoints::KIND, Some(&mut meta.namespace), &meta.name)
+        }
+        AnyObject::EndpointSlice(EndpointSlice { meta, .. }) => {
+            (EndpointSlice::KIND, Some(&mut meta.namespace), &meta.name)
+        }
+    };
+    Parts { kind, namespace, name }
+}
+
+fn without_name(kind: &str, namespace: Option<&mut SharedStr>) -> Malformed {
+    let namespace = namespace.map_or_else(String::new, |namespace| namespace.to_string());
+    let identity = Identity { kind: kind.to_owned(), namespace, ..Identity::default() };
+    Malformed {
+        identity: identity.into(),
+        path: "metadata.name".to_owned(),
+        reason: "missing".to_owned(),
+    }
+}

@@ -1,0 +1,164 @@
+//! The loop that runs the fake controllers and the scenario against the API server.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use endpointd_apiserver::http::Shared;
+use endpointd_apiserver::{Kind, kinds};
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::apply;
+use crate::cluster::{Cluster, ControllerAction};
+use crate::cluster_spec::ClusterSpec;
+use crate::observer::Observer;
+use crate::scenario::{Scenario, Step};
+use crate::store_reader::{StoreChange, StoreReader};
+
+/// Actions of one decision.
+const ACTIONS_MAX: usize = 256;
+/// Actions applied with one lock of the server.
+const ACTIONS_PER_LOCK: usize = 16;
+/// Delay before an object is read again after a failed action.
+const RETRY: Duration = Duration::from_secs(1);
+
+pub struct FakeControllers {
+    pub shared: Shared,
+    pub spec: ClusterSpec,
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub time_scale: TimeScale,
+    pub observer: Arc<Observer>,
+    pub started: Instant,
+}
+
+/// Speed and length of a run; tests run faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeScale {
+    /// Factor of simulated time.
+    pub speed: u32,
+    pub n_steps_max: u64,
+}
+
+impl Default for TimeScale {
+    fn default() -> Self {
+        Self { speed: 1, n_steps_max: u64::MAX }
+    }
+}
+
+/// The next step of the scenario.
+struct NextStep {
+    n: u64,
+    due: Duration,
+    step: Option<Step>,
+}
+
+impl FakeControllers {
+    /// Runs until `stop` is signalled.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+        let mut written = self.shared.written();
+        let (mut cluster, mut reader) = self.start_reading();
+        let mut next_step = self.next_step(0);
+        loop {
+            // Before reading, so that a write in between wakes the wait below.
+            written.borrow_and_update();
+            match self.shared.with(|server| reader.read(server)) {
+                Ok(changes) if !changes.is_empty() => {
+                    self.apply_changes(&mut cluster, &changes);
+                    continue;
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    (cluster, reader) = self.start_reading();
+                    continue;
+                }
+            }
+            let actions = cluster.decide(self.now(), ACTIONS_MAX);
+            let is_busy = !actions.is_empty();
+            self.apply_actions(&mut cluster, &actions).await;
+            if next_step.due <= self.now() {
+                self.run_step(&cluster, &next_step);
+                next_step = self.next_step(next_step.n + 1);
+            }
+            if *stop.borrow() {
+                return;
+            }
+            if is_busy {
+                continue;
+            }
+            let due = cluster.wake_at().map_or(next_step.due, |due| due.min(next_step.due));
+            let wait = due.saturating_sub(self.now()) / self.time_scale.speed;
+            tokio::select! {
+                _ = stop.changed() => {}
+                _ = written.changed() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    fn start_reading(&self) -> (Cluster, StoreReader) {
+        let watched: Vec<&'static Kind> =
+            [("", "nodes"), ("", "pods"), ("apps", "replicasets"), ("apps", "deployments")]
+                .iter()
+                .map(|(group, resource)| kinds::find(group, resource).expect("it is served"))
+                .collect();
+        let (reader, changes) = self.shared.with(|server| StoreReader::start(server, &watched));
+        let mut cluster = Cluster::new(self.seed);
+        self.apply_changes(&mut cluster, &changes);
+        (cluster, reader)
+    }
+
+    fn apply_changes(&self, cluster: &mut Cluster, changes: &[StoreChange]) {
+        let now = self.now();
+        for StoreChange { resource, key, object } in changes {
+            cluster.apply(resource, key, object.as_deref(), now);
+        }
+    }
+
+    async fn apply_actions(&self, cluster: &mut Cluster, actions: &[ControllerAction]) {
+        for batch in actions.chunks(ACTIONS_PER_LOCK) {
+            let failed: Vec<&ControllerAction> = self.shared.with(|server| {
+                let now = Timestamp::now();
+                batch
+                    .iter()
+                    .filter(|action| apply::controller_action(server, action, now).is_err())
+                    .collect()
+            });
+            for action in failed {
+                self.reload(cluster, action);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// After a conflict or an error: reads the current object.
+    fn reload(&self, cluster: &mut Cluster, action: &ControllerAction) {
+        let (resource, key) = action.target();
+        let object = self.shared.with(|server| server.store().get(resource, &key).cloned());
+        cluster.apply(resource, &key, object.as_deref(), self.now() + RETRY);
+    }
+
+    fn run_step(&self, cluster: &Cluster, next_step: &NextStep) {
+        let Some(step) = &next_step.step else { return };
+        self.observer.log(self.started.elapsed(), &step.caption);
+        for action in &step.actions {
+            let done = self.shared.with(|server| apply::scenario_action(server, cluster, action));
+            if let Err(error) = done {
+                // The user may have deleted the object of the action.
+                self.observer.log(self.started.elapsed(), &format!("not done: {}", error.message));
+            }
+        }
+    }
+
+    fn next_step(&self, n: u64) -> NextStep {
+        let is_within_limit = n < self.time_scale.n_steps_max;
+        let step = self.scenario.step(&self.spec, self.seed, n).filter(|_| is_within_limit);
+        let wait = step.as_ref().map_or(Duration::MAX, |step| step.wait);
+        NextStep { n, due: self.now().saturating_add(wait), step }
+    }
+
+    /// Simulated time.
+    fn now(&self) -> Duration {
+        self.started.elapsed() * self.time_scale.speed
+    }
+}
