@@ -133,7 +133,7 @@ async fn a_watcher_that_does_not_read_gets_410_and_costs_no_memory() {
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < 20 * MEBI, "{grown} bytes more: something is kept for the slow watcher");
 
-    let event = next_event(&mut slow, &mut slow_rest).await.expect("it is told");
+    let event = next_event(&mut slow, &mut slow_rest).await.expect("it gets an event");
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
     assert_eq!(next_event(&mut slow, &mut slow_rest).await, None, "the watch ends");
 }

@@ -61,7 +61,7 @@ fn cli_error(error: StartError) -> CliError {
     let hint = match &error {
         StartError::Bind { .. } => "without `--port` a free port is chosen",
         StartError::Kubeconfig(_) => "choose another file with `--kubeconfig-out`",
-        StartError::Controllers(_) => "is the loopback interface up?",
+        StartError::Controllers(_) => "check the loopback interface",
     };
     CliError::new(error.to_string().replace("\nhint: ", ": "), hint)
 }

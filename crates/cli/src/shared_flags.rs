@@ -2,44 +2,88 @@
 
 use std::collections::BTreeSet;
 
+use clap::Args;
 use endpointd_model::Controller;
+use endpointd_plan::Settings;
 
 use crate::cli_error::CliError;
 
-pub const ENDPOINTS_MAX: usize = 1000; // The API server refuses larger slices.
+const ENDPOINTS_MAX: usize = 1000; // The API server rejects larger slices.
 
-/// A number from 1 to `most`, or an error that names the flag.
-pub fn number(flag: &str, text: &str, most: usize, default: usize) -> Result<usize, CliError> {
-    match text.parse() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        Ok(_) | Err(_) => Err(CliError::new(
-            format!("`--{flag}` must be a number from 1 to {most}: `{text}`"),
-            format!("without the flag it is {default}"),
-        )),
+/// Which controllers run or are planned for.
+#[derive(Args)]
+pub struct ControllersFlag {
+    /// Controllers: `*` for all, `name`, `-name` to exclude one, separated by commas
+    ///
+    /// Known are `endpointslice-controller` (`endpointslice`), `endpoints-controller`
+    /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`).
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "*",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    pub controllers: Vec<String>,
+}
+
+/// Sizes of the published objects.
+#[derive(Args)]
+pub struct LimitFlags {
+    /// The most endpoints in a slice, from 1 to 1000
+    #[arg(long, value_name = "N", default_value = "100", allow_hyphen_values = true)]
+    pub max_endpoints_per_slice: String,
+
+    /// The most addresses mirrored from one subset of Endpoints, from 1 to 1000
+    #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
+    pub mirroring_max_endpoints_per_subset: String,
+}
+
+impl LimitFlags {
+    pub fn settings(&self) -> Result<Settings, CliError> {
+        let defaults = Settings::default();
+        Ok(Settings {
+            endpoints_per_slice_max: number(
+                "max-endpoints-per-slice",
+                &self.max_endpoints_per_slice,
+                ENDPOINTS_MAX,
+                defaults.endpoints_per_slice_max,
+            )?,
+            mirrored_per_subset_max: number(
+                "mirroring-max-endpoints-per-subset",
+                &self.mirroring_max_endpoints_per_subset,
+                ENDPOINTS_MAX,
+                defaults.mirrored_per_subset_max,
+            )?,
+        })
     }
 }
 
-/// The first entry that names a controller decides; `*` stands for controllers without an entry.
-/// Upstream: `IsControllerEnabled` in k8s.io/controller-manager.
-pub fn controllers(list: &[String]) -> Result<BTreeSet<Controller>, CliError> {
-    let mut has_star = false;
-    let mut entries: Vec<(Controller, Switch)> = Vec::new();
-    for entry in list.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty()) {
-        if entry == "*" {
-            has_star = true;
-            continue;
+impl ControllersFlag {
+    /// The first entry that names a controller decides; `*` stands for controllers without an entry.
+    /// Upstream: `IsControllerEnabled` in k8s.io/controller-manager.
+    pub fn selected(&self) -> Result<BTreeSet<Controller>, CliError> {
+        let mut has_star = false;
+        let mut entries: Vec<(Controller, Switch)> = Vec::new();
+        for entry in
+            self.controllers.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty())
+        {
+            if entry == "*" {
+                has_star = true;
+                continue;
+            }
+            let (name, switch) = match entry.strip_prefix('-') {
+                Some(name) => (name, Switch::Off),
+                None => (entry, Switch::On),
+            };
+            entries.push((controller_named(name)?, switch));
         }
-        let (name, switch) = match entry.strip_prefix('-') {
-            Some(name) => (name, Switch::Off),
-            None => (entry, Switch::On),
+        let is_on = |controller: &Controller| {
+            let switch = entries.iter().find(|(one, _)| one == controller);
+            switch.map_or(has_star, |(_, switch)| *switch == Switch::On)
         };
-        entries.push((controller_named(name)?, switch));
+        Ok(Controller::ALL.into_iter().filter(is_on).collect())
     }
-    let is_on = |controller: &Controller| {
-        let switch = entries.iter().find(|(one, _)| one == controller);
-        switch.map_or(has_star, |(_, switch)| *switch == Switch::On)
-    };
-    Ok(Controller::ALL.into_iter().filter(is_on).collect())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,4 +101,15 @@ fn controller_named(name: &str) -> Result<Controller, CliError> {
             format!("known are `*`, {}; a `-` before a name excludes it", names.join(", ")),
         )
     })
+}
+
+/// A number from 1 to `most`, or an error that names the flag.
+pub fn number(flag: &str, text: &str, most: usize, default: usize) -> Result<usize, CliError> {
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        Ok(_) | Err(_) => Err(CliError::new(
+            format!("`--{flag}` must be a number from 1 to {most}: `{text}`"),
+            format!("without the flag it is {default}"),
+        )),
+    }
 }

@@ -33,14 +33,19 @@ pub fn run_on_current_thread<T: Send + 'static>(
 
 fn build(builder: &mut Builder) -> Result<Runtime, CliError> {
     let built = builder.enable_all().build();
-    built.map_err(|reason| CliError::new(reason.to_string(), "are there threads left?"))
+    built.map_err(|reason| {
+        CliError::new(reason.to_string(), "check the limit of threads (`ulimit -u`)")
+    })
 }
 
 /// The first signal completes the future; the second one ends the process.
 pub fn stop_signal() -> Result<impl Future<Output = ()>, CliError> {
     let listen = |kind| {
         signal(kind).map_err(|reason| {
-            CliError::new(format!("cannot listen for signals: {reason}"), "is this a Unix system?")
+            CliError::new(
+                format!("cannot listen for signals: {reason}"),
+                "endpointd needs a Unix system",
+            )
         })
     };
     let (mut terminate, mut interrupt) =
@@ -54,7 +59,7 @@ pub fn stop_signal() -> Result<impl Future<Output = ()>, CliError> {
             // Fails only if the command has ended.
             let _ = stop.send(());
             any_signal(&mut terminate, &mut interrupt).await;
-            tracing::warn!("stopped at once, by a second signal");
+            tracing::warn!("stopped by a second signal");
             std::process::exit(1);
         });
         let _ = stopped.await;

@@ -143,8 +143,7 @@ fn edit(
     target: &Target,
     change: impl FnOnce(&mut Value),
 ) -> Result<(), StatusError> {
-    let mut object = server.get(target)?.value();
-    change(&mut object);
+    let object = edited(server, target, change)?;
     server.update(target, object, &WriteOptions::default()).map(drop)
 }
 
@@ -153,9 +152,18 @@ fn edit_status(
     target: &Target,
     change: impl FnOnce(&mut Value),
 ) -> Result<(), StatusError> {
+    let object = edited(server, target, change)?;
+    server.update_status(target, object, &WriteOptions::default()).map(drop)
+}
+
+fn edited(
+    server: &Server,
+    target: &Target,
+    change: impl FnOnce(&mut Value),
+) -> Result<Value, StatusError> {
     let mut object = server.get(target)?.value();
     change(&mut object);
-    server.update_status(target, object, &WriteOptions::default()).map(drop)
+    Ok(object)
 }
 
 /// An object that does not exist counts as deleted.

@@ -114,8 +114,8 @@ mod tests {
         assert!(written.contains("http://127.0.0.1:2'"), "{written}");
 
         fs::write(&path, "apiVersion: v1\n").expect("writable");
-        let refused = Kubeconfig::write(place, 3).expect_err("another file");
-        assert!(refused.to_string().contains("another file"), "{refused}");
+        let error = Kubeconfig::write(place, 3).expect_err("another file");
+        assert!(error.to_string().contains("was not written by endpointd"), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("still there"), "apiVersion: v1\n");
     }
 

@@ -151,8 +151,8 @@ fn objects_are_applied_edited_labelled_and_waited_for() {
     let path = "jsonpath={.data.k}{.data.n}{.metadata.labels.a}{.metadata.annotations.x}";
     assert_eq!(kubectl.run(&format!("get configmap c -o {path}")), "newmby");
     assert!(kubectl.run("describe configmap c").contains("Name:         c"));
-    let refused = kubectl.try_run("apply --server-side -f -", &config("x"));
-    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let output = kubectl.try_run("apply --server-side -f -", &config("x"));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.contains("server-side apply is not supported"), "{stderr}");
     assert!(kubectl.run("get configmaps --watch --request-timeout=1s").contains('c'));
     assert!(kubectl.run("delete configmap c").contains("deleted"));
@@ -178,8 +178,8 @@ fn types_are_explained_and_resources_listed() {
     assert!(explained.contains("FIELD: image <string>"), "{explained}");
     let resources = kubectl.run("api-resources --no-headers");
     assert_eq!(resources.lines().count(), 13, "{resources}");
-    let refused =
+    let output =
         kubectl.try_run("create -f -", "kind: Pod\napiVersion: v1\nspec: {containerz: []}\n");
-    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.contains("unknown field \"spec.containerz\""), "{stderr}");
 }

@@ -8,7 +8,7 @@ use endpointd_model::{Controller, Key};
 use endpointd_plan::Settings;
 
 use crate::cli_error::CliError;
-use crate::shared_flags::{self, ENDPOINTS_MAX, number};
+use crate::shared_flags::{ControllersFlag, LimitFlags};
 
 /// Show what would be written for the objects in files
 #[derive(Args)]
@@ -39,26 +39,11 @@ pub struct Flags {
     #[arg(long = "service", value_name = "NAMESPACE/NAME")]
     pub services: Vec<String>,
 
-    /// Controllers to plan for: `*` for all, `name`, `-name` to exclude one, separated by commas
-    ///
-    /// Known are `endpointslice-controller` (`endpointslice`), `endpoints-controller`
-    /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`).
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "*",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
-    pub controllers: Vec<String>,
+    #[command(flatten)]
+    pub controllers: ControllersFlag,
 
-    /// The most endpoints in a slice, from 1 to 1000
-    #[arg(long, value_name = "N", default_value = "100", allow_hyphen_values = true)]
-    pub max_endpoints_per_slice: String,
-
-    /// The most addresses mirrored from one subset of Endpoints, from 1 to 1000
-    #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
-    pub mirroring_max_endpoints_per_subset: String,
+    #[command(flatten)]
+    pub limits: LimitFlags,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -86,26 +71,10 @@ pub enum KeySelection {
 
 impl Request {
     pub fn resolve(flags: &Flags) -> Result<Self, CliError> {
-        let Flags { files: _, output: _, services, controllers, .. } = flags;
-        let defaults = Settings::default();
-        let settings = Settings {
-            endpoints_per_slice_max: number(
-                "max-endpoints-per-slice",
-                &flags.max_endpoints_per_slice,
-                ENDPOINTS_MAX,
-                defaults.endpoints_per_slice_max,
-            )?,
-            mirrored_per_subset_max: number(
-                "mirroring-max-endpoints-per-subset",
-                &flags.mirroring_max_endpoints_per_subset,
-                ENDPOINTS_MAX,
-                defaults.mirrored_per_subset_max,
-            )?,
-        };
         Ok(Self {
-            controllers: shared_flags::controllers(controllers)?,
-            selection: selection(services)?,
-            settings,
+            controllers: flags.controllers.selected()?,
+            selection: selection(&flags.services)?,
+            settings: flags.limits.settings()?,
         })
     }
 }

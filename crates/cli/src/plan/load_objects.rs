@@ -51,7 +51,7 @@ fn empty_input(sources: &[Source]) -> CliError {
     let names: Vec<String> = sources.iter().map(Source::name).collect();
     CliError::new(
         format!("the input is empty: {}", names.join(", ")),
-        "`kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml` writes what is needed",
+        "`kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml` prints the objects that are needed",
     )
 }
 

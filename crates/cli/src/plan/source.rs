@@ -55,13 +55,13 @@ impl Source {
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
         let text = str::from_utf8(bytes).map_err(|error| {
             CliError::new(
-                format!("{} is not UTF-8: wrong from byte {}", self.name(), error.valid_up_to()),
+                format!("{} is not UTF-8: invalid from byte {}", self.name(), error.valid_up_to()),
                 "expected is YAML or JSON in UTF-8, as kubectl writes it with `-o yaml`",
             )
         })?;
-        parse(text).map_err(|parse_error| {
+        parse(text).map_err(|error| {
             CliError::new(
-                format!("cannot parse {}, {parse_error}", self.name()),
+                format!("cannot parse {}, {error}", self.name()),
                 "expected is YAML or JSON, as kubectl writes it with `-o yaml` or `-o json`",
             )
         })
@@ -83,20 +83,20 @@ fn files_in(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
     let entries = fs::read_dir(directory)
         .and_then(Iterator::collect::<io::Result<Vec<_>>>)
         .map_err(|error| unreadable(&name, &error))?;
-    let is_ours = |path: &PathBuf| {
+    let is_input = |path: &PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) && path.is_file()
     };
     let mut paths: Vec<PathBuf> =
-        entries.into_iter().map(|entry| entry.path()).filter(is_ours).collect();
+        entries.into_iter().map(|entry| entry.path()).filter(is_input).collect();
     paths.sort();
     Ok(paths)
 }
 
 fn no_files_in(directory: &Path) -> CliError {
     CliError::new(
-        format!("there is no file to read in a directory: `{}`", directory.display()),
-        format!("what counts are names that end in one of: {}", EXTENSIONS.join(", ")),
+        format!("the directory has no file to read: `{}`", directory.display()),
+        format!("files in a directory need one of these extensions: {}", EXTENSIONS.join(", ")),
     )
 }
 
@@ -112,7 +112,7 @@ fn unreadable(name: &str, error: &io::Error) -> CliError {
     )
 }
 
-/// Text that begins like JSON is parsed as JSON, which is ten times faster. If that fails, it may
+/// Text that begins like JSON is parsed as JSON, which is faster. If that fails, it may
 /// still be YAML, such as `{a: b}` or JSON documents between `---` lines.
 fn parse(text: &str) -> Result<Vec<Document>, ParseError> {
     if !text.trim_start().starts_with(['{', '[']) {

@@ -134,7 +134,7 @@ impl<'t> Composer<'t> {
             if is_merge {
                 merged.extend(mappings(value, mark)?);
             } else if fields.contains_key(&key) {
-                return Err(parse_error(key_mark, format!("the key is there twice: `{key}`")));
+                return Err(parse_error(key_mark, format!("duplicate key: `{key}`")));
             } else {
                 fields.insert(key, value);
             }
@@ -152,15 +152,15 @@ impl<'t> Composer<'t> {
             Event::Scalar(text, _, 0, _) => Ok(text.into_owned()),
             event @ (Event::Scalar(..) | Event::Alias(_)) => match self.node(event, mark, 0)? {
                 Value::String(text) => Ok(text),
-                other => Err(parse_error(mark, format!("a key must be text: `{other}`"))),
+                other => Err(parse_error(mark, format!("a key must be a string: `{other}`"))),
             },
-            _ => Err(parse_error(mark, "a key must be text".to_owned())),
+            _ => Err(parse_error(mark, "a key must be a string".to_owned())),
         }
     }
 
     fn copy_of(&mut self, anchor: usize, mark: Marker) -> Result<Value, ParseError> {
         let Some(value) = self.anchors.get(&anchor).cloned() else {
-            return Err(parse_error(mark, "an alias to something that is not complete".to_owned()));
+            return Err(parse_error(mark, "an alias to an incomplete value".to_owned()));
         };
         self.charge(&value, mark)?;
         Ok(value)
@@ -170,7 +170,7 @@ impl<'t> Composer<'t> {
         self.n_copied_bytes += weight(value);
         if self.n_copied_bytes > COPIED_BYTES_MAX {
             let most = COPIED_BYTES_MAX >> 20;
-            return Err(parse_error(mark, format!("aliases stand for more than {most} MiB")));
+            return Err(parse_error(mark, format!("aliases expand to more than {most} MiB")));
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ fn mappings(value: Value, mark: Marker) -> Result<Vec<Map<String, Value>>, Parse
     };
     let as_mapping = |value| match value {
         Value::Object(fields) => Ok(fields),
-        _ => Err(parse_error(mark, format!("`{MERGE_KEY}` takes mappings only"))),
+        _ => Err(parse_error(mark, format!("`{MERGE_KEY}` accepts mappings only"))),
     };
     values.into_iter().map(as_mapping).collect()
 }

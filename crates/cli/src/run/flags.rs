@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::shared_flags::{ControllersFlag, LimitFlags};
+
 /// Run the controllers against a cluster
 #[derive(Args)]
 #[command(
@@ -36,18 +38,8 @@ pub struct Flags {
     #[arg(long, visible_alias = "master", value_name = "URL")]
     pub server: Option<String>,
 
-    /// Controllers to run: `*` for all, `name`, `-name` to exclude one, separated by commas
-    ///
-    /// Known are `endpointslice-controller` (`endpointslice`), `endpoints-controller`
-    /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`).
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "*",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
-    pub controllers: Vec<String>,
+    #[command(flatten)]
+    pub controllers: ControllersFlag,
 
     #[command(flatten)]
     pub work: WorkFlags,
@@ -103,13 +95,8 @@ pub struct WorkFlags {
     #[arg(long, value_name = "TIME", default_value = "0s", allow_hyphen_values = true)]
     pub mirroring_endpointslice_updates_batch_period: String,
 
-    /// The most endpoints in a slice, from 1 to 1000
-    #[arg(long, value_name = "N", default_value = "100", allow_hyphen_values = true)]
-    pub max_endpoints_per_slice: String,
-
-    /// The most addresses mirrored from one subset of Endpoints, from 1 to 1000
-    #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
-    pub mirroring_max_endpoints_per_subset: String,
+    #[command(flatten)]
+    pub limits: LimitFlags,
 }
 
 /// Leader election.

@@ -13,7 +13,7 @@ use endpointd_runtime::{Options, PollBatcher};
 use super::flags::{ElectionFlags, Flags, WorkFlags};
 use crate::cli_error::CliError;
 use crate::duration::parse_duration;
-use crate::shared_flags::{self, ENDPOINTS_MAX, number};
+use crate::shared_flags::number;
 
 /// The limit of kube-controller-manager for the two slice controllers.
 const SYNCS_MAX: usize = 50;
@@ -43,31 +43,24 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
 }
 
 fn settings(flags: &Flags, seed: u64) -> Result<Settings, CliError> {
-    let chosen = shared_flags::controllers(&flags.controllers)?;
+    let chosen = flags.controllers.selected()?;
     if chosen.is_empty() {
         return Err(CliError::new(
-            format!("`--controllers` selects no controller: `{}`", flags.controllers.join(",")),
+            format!(
+                "`--controllers` selects no controller: `{}`",
+                flags.controllers.controllers.join(",")
+            ),
             "by default all three run",
         ));
     }
     let work = &flags.work;
     let controllers = Controller::ALL.into_iter().filter(|one| chosen.contains(one));
-    let plan = endpointd_plan::Settings {
-        endpoints_per_slice_max: number(
-            "max-endpoints-per-slice",
-            &work.max_endpoints_per_slice,
-            ENDPOINTS_MAX,
-            endpointd_plan::Settings::default().endpoints_per_slice_max,
-        )?,
-        mirrored_per_subset_max: number(
-            "mirroring-max-endpoints-per-subset",
-            &work.mirroring_max_endpoints_per_subset,
-            ENDPOINTS_MAX,
-            endpointd_plan::Settings::default().mirrored_per_subset_max,
-        )?,
-    };
     let controllers = controllers.map(|one| controller_settings(one, work));
-    Ok(Settings { plan, controllers: controllers.collect::<Result<_, _>>()?, seed })
+    Ok(Settings {
+        plan: work.limits.settings()?,
+        controllers: controllers.collect::<Result<_, _>>()?,
+        seed,
+    })
 }
 
 fn controller_settings(

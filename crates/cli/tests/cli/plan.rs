@@ -273,11 +273,11 @@ fn invalid_input_is_an_error_with_position_and_hint() {
         ("a:\n\tb: 2", "cannot parse `in`, line 2, column ", syntax),
         ("{\"apiVersion\": \"v1\",", "cannot parse `in`, line 1, column 20: EOF", syntax),
         ("{\"a\": 1,\n \"b\": ]}", "cannot parse `in`, line 2, column 7: expected value", syntax),
-        ("a: 1\na: 2", "cannot parse `in`, line 2, column 1: the key is there twice: `a`", syntax),
-        ("a: &a [*a]", "an alias to something that is not complete", syntax),
+        ("a: 1\na: 2", "cannot parse `in`, line 2, column 1: duplicate key: `a`", syntax),
+        ("a: &a [*a]", "an alias to an incomplete value", syntax),
         ("a: *b", "cannot parse `in`, line 1, column ", syntax),
-        (&bomb, "aliases stand for more than 64 MiB", syntax),
-        (&heavy, "aliases stand for more than 64 MiB", syntax),
+        (&bomb, "aliases expand to more than 64 MiB", syntax),
+        (&heavy, "aliases expand to more than 64 MiB", syntax),
         (&deep, "nested more than 128 levels deep", syntax),
         (&format!("a: {}", "[".repeat(100_000)), "recursion limit exceeded", syntax),
         (&"{\"a\":".repeat(100_000), "recursion limit exceeded", syntax),
@@ -292,11 +292,11 @@ fn unreadable_input_is_an_error_with_a_hint() {
     plan(&[], &["-f", "nosuch.yaml"])
         .fails_with("cannot read `nosuch.yaml`: no such file or directory", "`-f` takes files");
     plan(&[("notes.txt", "")], &["-f", "."])
-        .fails_with("there is no file to read in a directory: `.`", "json, yaml, yml");
+        .fails_with("the directory has no file to read: `.`", "json, yaml, yml");
     plan_stdin("", &["-f", "-"]).fails_with("the input is empty: standard input", "kubectl");
     plan_stdin("a: [", &["-f", "-"]).fails_with("cannot parse standard input, line ", "expected");
     plan_stdin(b"a: \xff", &["-f", "-"])
-        .fails_with("standard input is not UTF-8: wrong from byte 3", "UTF-8");
+        .fails_with("standard input is not UTF-8: invalid from byte 3", "UTF-8");
     assert_eq!(plan(&[], &[]).code, Some(2), "`-f` is required");
 }
 

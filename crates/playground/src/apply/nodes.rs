@@ -1,7 +1,7 @@
 //! Writes of kubelets and of the node lifecycle controller about nodes.
 
 use endpointd_apiserver::store::Key;
-use endpointd_apiserver::{Server, StatusError, Target, WriteOptions};
+use endpointd_apiserver::{Server, StatusError, Target};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub(super) fn report(
             "lastHeartbeatTime": written(now), "lastTransitionTime": written(now),
         })
     };
-    edit_status(server, node, |status| {
+    edit_node_status(server, node, |status| {
         status["addresses"] = json!(addresses);
         status["conditions"] = json!([
             condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
@@ -63,7 +63,7 @@ pub(super) fn set_ready(
 ) -> Result<(), StatusError> {
     let (word, reason) =
         if is_ready { ("True", "KubeletReady") } else { ("Unknown", "NodeStatusUnknown") };
-    edit_status(server, node, |status| {
+    edit_node_status(server, node, |status| {
         let all = status["conditions"].as_array_mut().into_iter().flatten();
         for one in all.filter(|one| one["type"] == "Ready") {
             one["status"] = json!(word);
@@ -73,15 +73,12 @@ pub(super) fn set_ready(
     taint(server, node, (!is_ready).then_some(UNREACHABLE))
 }
 
-fn edit_status(
+fn edit_node_status(
     server: &mut Server,
     node: &str,
     change: impl FnOnce(&mut Value),
 ) -> Result<(), StatusError> {
-    let target = node_target(node);
-    let mut object = server.get(&target)?.value();
-    change(&mut object["status"]);
-    server.update_status(&target, object, &WriteOptions::default()).map(drop)
+    super::edit_status(server, &node_target(node), |object| change(&mut object["status"]))
 }
 
 fn taint(server: &mut Server, node: &str, key: Option<&str>) -> Result<(), StatusError> {

@@ -169,7 +169,7 @@ mod tests {
         let silent = KubeletPod { node: PodNode::Unreachable, ..SERVING };
         assert_eq!(step(&silent), Some(Step::BecomeUnready));
         let stopping = KubeletPod { stopping: Some(ORPHANED), is_ready: false, ..silent };
-        assert_eq!(step(&stopping), None, "nobody is there to stop it");
+        assert_eq!(step(&stopping), None, "its kubelet cannot stop it");
         assert_eq!(step(&KubeletPod { node: PodNode::Unreachable, ..FRESH }), None);
     }
 

@@ -210,7 +210,7 @@ impl Pods {
         while actions.len() < max
             && let Some(key) = self.pending.pop_first()
         {
-            let pod = self.by_key.get_mut(&key).expect("who waits is there");
+            let pod = self.by_key.get_mut(&key).expect("pending pods exist");
             let owner = pod.owner.as_ref();
             let mut owned = owner.and_then(|owner| self.by_owner.get_mut(owner));
             let placement = PodPlacement {
