@@ -190,7 +190,7 @@ fn set_condition(status: &mut Value, kind: &str, holds: bool, now: Timestamp) {
     if !status["conditions"].is_array() {
         status["conditions"] = json!([]);
     }
-    let all = status["conditions"].as_array_mut().expect("it was just action one");
+    let all = status["conditions"].as_array_mut().expect("it is an array now");
     let new = json!({
         "type": kind, "status": word, "lastProbeTime": null, "lastTransitionTime": written(now),
     });

@@ -92,14 +92,14 @@ fn node(it: &Value, now: Timestamp) -> Vec<Value> {
 
 pub(crate) static EVENTS: Columns = Columns {
     columns: &[
-        text("Last WatchEvent"),
+        text("Last Seen"),
         text("Type"),
         text("Reason"),
         text("Object"),
         wide("Subobject"),
         wide("Source"),
         text("Message"),
-        wide("First WatchEvent"),
+        wide("First Seen"),
         wide("Count"),
         Column { name: "Name", of: "string", format: "name", priority: 1 },
     ],

@@ -35,7 +35,7 @@ impl TestCluster {
     fn new(spec: &ClusterSpec, seed: u64) -> Self {
         let clock_and_ids = CountedClockAndIds::starting_at(Timestamp::UNIX_EPOCH);
         let mut server = Server::new(Box::new(clock_and_ids), Settings::default());
-        apply::create_objects(&mut server, spec).expect("a valid spec");
+        apply::create_objects(&mut server, spec).expect("valid objects");
         let watched =
             [("", "nodes"), ("", "pods"), ("apps", "replicasets"), ("apps", "deployments")];
         let (reader, changes) =

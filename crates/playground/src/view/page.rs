@@ -198,8 +198,8 @@ fn fill(slices: &[SliceView]) -> Line {
         let gap = if n == 0 { "" } else { "  " };
         line.push(Colour::Plain, gap);
         line.append(bar(slice.n_endpoints, SLICE_MAX));
-        let owned = slice.address_type.trim_start_matches("IP");
-        line.push(Colour::Plain, format!(" {owned} {}", slice.n_endpoints));
+        let family = slice.address_type.trim_start_matches("IP");
+        line.push(Colour::Plain, format!(" {family} {}", slice.n_endpoints));
     }
     line
 }

@@ -31,12 +31,12 @@ pub fn difference(server: &Server) -> Option<String> {
         };
         let pods: Vec<&Value> = pods.iter().filter(selected).collect();
         let name = text(&service["metadata"]["name"]);
-        for owned in service["spec"]["ipFamilies"].as_array().into_iter().flatten() {
-            let owned = text(owned);
-            let expected = published(&pods, &zones, &owned);
-            let shown = shown(&slices, &name, &owned);
+        for family in service["spec"]["ipFamilies"].as_array().into_iter().flatten() {
+            let family = text(family);
+            let expected = published(&pods, &zones, &family);
+            let shown = shown(&slices, &name, &family);
             if shown != expected.iter().cloned().collect::<Vec<_>>() {
-                return Some(format!("{owned} slices of {name}: {shown:#?}, not {expected:#?}"));
+                return Some(format!("{family} slices of {name}: {shown:#?}, not {expected:#?}"));
             }
         }
         let expected: BTreeSet<String> = published(&pods, &zones, "IPv4")
@@ -55,11 +55,11 @@ pub fn difference(server: &Server) -> Option<String> {
 fn published(
     pods: &[&Value],
     zones: &BTreeMap<String, String>,
-    owned: &str,
+    family: &str,
 ) -> BTreeSet<ResponseObject> {
     let of_pod = |pod: &&Value| -> Option<ResponseObject> {
         let ips = pod["status"]["podIPs"].as_array()?;
-        let ip = ips.iter().map(|one| text(&one["ip"])).find(|ip| is_of(ip, owned))?;
+        let ip = ips.iter().map(|one| text(&one["ip"])).find(|ip| is_of(ip, family))?;
         let node = text(&pod["spec"]["nodeName"]);
         let zone = zones.get(&node)?.clone();
         let is_terminating = pod["metadata"]["deletionTimestamp"].is_string();
@@ -70,10 +70,10 @@ fn published(
 }
 
 /// Sorted; duplicates are kept.
-fn shown(slices: &[Value], service: &str, owned: &str) -> Vec<ResponseObject> {
+fn shown(slices: &[Value], service: &str, family: &str) -> Vec<ResponseObject> {
     let of_service = |slice: &&Value| {
         slice["metadata"]["labels"]["kubernetes.io/service-name"] == service
-            && slice["addressType"] == owned
+            && slice["addressType"] == family
     };
     let endpoints = slices.iter().filter(of_service).flat_map(|slice| items(&slice["endpoints"]));
     let mut all: Vec<ResponseObject> = endpoints
@@ -100,8 +100,8 @@ fn addresses(endpoints: &[Value], service: &str) -> BTreeSet<String> {
     addresses.map(|address| text(&address["ip"])).collect()
 }
 
-fn is_of(ip: &str, owned: &str) -> bool {
-    ip.contains(':') == (owned == "IPv6")
+fn is_of(ip: &str, family: &str) -> bool {
+    ip.contains(':') == (family == "IPv6")
 }
 
 fn is_ready(pod: &Value) -> bool {
