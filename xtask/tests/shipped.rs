@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Crates that only the playground needs.
-const PLAYGROUND_ONLY: [&str; 3] = ["endpointd-apiserver", "endpointd-playground", "crossterm"];
+const PLAYGROUND_ONLY: [&str; 3] = ["endpointd-apiserver", "endpointd-playground", "json-patch"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the root").to_owned()
