@@ -6,6 +6,7 @@ mod cargo;
 mod cluster;
 mod control_plane;
 mod dist;
+mod mutants;
 mod parity;
 mod sim;
 mod test;
@@ -39,6 +40,8 @@ enum Command {
     InstallTools,
     /// Run the fault-injection simulator
     Sim(sim::Flags),
+    /// Check that the simulator detects deliberate bugs
+    Mutants(mutants::Flags),
     /// Count the instructions of planning with callgrind
     Instructions,
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
         Command::Sim(flags) => return sim::run(&flags),
+        Command::Mutants(flags) => return mutants::run(&flags),
         Command::Bench(args) => {
             return bench::run(&args).unwrap_or_else(|error| {
                 eprintln!("error: {error:#}");

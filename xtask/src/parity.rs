@@ -79,7 +79,7 @@ pub fn check() -> Result<()> {
 }
 
 /// From the id of the commit; none outside a repository.
-fn commit_seed() -> Option<u64> {
+pub fn commit_seed() -> Option<u64> {
     let output = Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
     let id = String::from_utf8(output.stdout).ok()?;
     u64::from_str_radix(id.get(..15)?, 16).ok()

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::Binaries;
 use endpointd_control_plane::binaries::{DIRECTORY_VARIABLE, is_ci};
 
-use crate::{cargo, control_plane, parity, sim};
+use crate::{cargo, control_plane, mutants, parity, sim};
 
 /// A check: its title and its cargo command.
 struct Step {
@@ -25,6 +25,7 @@ pub fn run() -> Result<()> {
     let control_plane = prepare_control_plane()?;
     check(&TESTS, control_plane.as_ref())?;
     sim::check()?;
+    mutants::check()?;
     let is_compared = compare_with_upstream()?;
     if control_plane.is_none() {
         eprintln!("skipped: the tests against a real control plane; {HINT}");
