@@ -96,9 +96,6 @@ fn check_mutants(flags: &Flags) -> Result<bool> {
     let n_chosen = chosen.len();
     let mut finished = run_all(&root, chosen, flags.jobs.max(1))?;
     finished.sort_by(|a, b| a.mutant.name.cmp(&b.mutant.name));
-    for one in &finished {
-        println!("{}", table::line(one));
-    }
     let n_detected = finished.iter().filter(|one| one.is_detected()).count();
     println!("mutants: {n_detected} of {n_chosen} detected");
     if flags.write_table {
@@ -176,7 +173,7 @@ fn run_all(root: &Path, chosen: Vec<Mutant>, n_jobs: usize) -> Result<Vec<Finish
             let scratch = Scratch::new(root, job)?;
             while let Some(mutant) = take() {
                 let one = run_one(&scratch, mutant)?;
-                eprintln!("{}", table::line(&one));
+                println!("{}", table::line(&one));
                 finished.lock().map(|mut all| all.push(one)).ok();
             }
             Ok(())

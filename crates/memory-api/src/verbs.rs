@@ -188,7 +188,7 @@ fn failure(kind: FailureKind) -> Failure {
 /// Copies the fields that a client cannot change.
 fn inherit(meta: &mut Meta, known: &Meta) {
     meta.uid = known.uid.clone();
-    meta.resource_version = known.resource_version.clone();
+    meta.resource_version = known.resource_version;
     meta.generation = known.generation;
     meta.created = known.created;
     meta.deleted = known.deleted;

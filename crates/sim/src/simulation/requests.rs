@@ -220,7 +220,7 @@ impl Simulation {
     fn force(&mut self, request: &Request) -> WriteResult {
         let mut write = Write::clone(&request.write);
         let known = self.api.object(write.resource(), &write.key());
-        let version = known.map(|known| known.meta().resource_version.clone()).unwrap_or_default();
+        let version = known.map(|known| known.meta().resource_version).unwrap_or_default();
         match &mut write {
             Write::Update(Object::Slice(slice)) => slice.meta.resource_version = version,
             Write::Update(Object::Endpoints(one)) => one.meta.resource_version = version,
