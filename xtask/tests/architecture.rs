@@ -18,14 +18,7 @@ const LANES: &[(&str, &[&str])] = &[
     ("endpointd-plan", &["endpointd-model"]),
     (
         "endpointd-engine",
-        &[
-            "endpointd-model",
-            "endpointd-mutants",
-            "endpointd-plan",
-            "endpointd-rng",
-            "hashbrown",
-            "slab",
-        ],
+        &["endpointd-model", "endpointd-plan", "endpointd-rng", "hashbrown", "slab"],
     ),
     (
         "endpointd-sim",

@@ -1,45 +1,46 @@
-//! How long to wait after a failure.
+//! Delays after failures: exponential, with a maximum, and with jitter where keys fail together.
 
 use std::time::Duration;
 
 use endpointd_model::FailureKind;
-use endpointd_mutants::{Mutant, is_on};
 use endpointd_rng::SplitMix64;
 
-/// No key ever waits longer, however often it failed.
+/// The longest delay of one key, however often it failed.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// An API server that is down is not asked more often than this by all keys together.
+/// While the API server is unreachable, all keys together try it at least this often.
 pub const OUTAGE_PAUSE_MAX: Duration = Duration::from_secs(5);
-const OUTAGE_MIN: Duration = Duration::from_millis(200);
-/// What is refused stays refused until someone acts: at most a handful of tries a minute.
-const REFUSAL_MIN: Duration = Duration::from_secs(1);
-const _: () = assert!(OUTAGE_MIN.as_millis() < BACKOFF_MAX.as_millis());
+const OUTAGE_BACKOFF_MIN: Duration = Duration::from_millis(200);
+/// A rejected write stays rejected until a person acts, so its key starts with a longer delay.
+const REJECTED_BACKOFF_MIN: Duration = Duration::from_secs(1);
+/// Conflicts in a row that are retried at once: the live read before each retry is delay enough.
+const FREE_CONFLICTS_MAX: u32 = 3;
+const _: () = assert!(OUTAGE_BACKOFF_MIN.as_millis() < BACKOFF_MAX.as_millis());
 
-/// After the `n`-th failure in a row (from 1), with up to a fifth taken off by chance, so that keys
-/// that failed together do not come back together.
+/// After the `n`-th failure in a row (from 1). Jitter takes off up to 20 %, so that keys that
+/// failed together are not retried together.
 pub fn after_failure(kind: FailureKind, n: u32, jitter: &mut SplitMix64) -> Duration {
-    if is_on(Mutant::RetryAtOnce) {
-        return Duration::ZERO;
-    }
-    let least = if kind.is_outage() { OUTAGE_MIN } else { REFUSAL_MIN };
-    let full = doubled(least, n).min(BACKOFF_MAX);
+    let min = if kind.is_outage() { OUTAGE_BACKOFF_MIN } else { REJECTED_BACKOFF_MIN };
+    let full = doubled(min, n).min(BACKOFF_MAX);
     full - jitter.up_to(full / 5)
 }
 
-/// After reading again, which is no failure; only who is behind over and over waits.
-pub fn after_stale(n: u32) -> Duration {
-    const FREE: u32 = 3;
-    if n <= FREE { Duration::ZERO } else { doubled(OUTAGE_MIN, n - FREE).min(BACKOFF_MAX) }
+/// After the `n`-th conflict in a row. A conflict is no failure: the plan was made from an
+/// outdated cache, which a live read has corrected since.
+pub fn after_conflict(n: u32) -> Duration {
+    match n.checked_sub(FREE_CONFLICTS_MAX) {
+        None | Some(0) => Duration::ZERO,
+        Some(n) => doubled(OUTAGE_BACKOFF_MIN, n).min(BACKOFF_MAX),
+    }
 }
 
-/// For everyone, while the API server does not answer.
+/// The pause of all keys after the `n`-th unanswered request in a row.
 pub fn outage_pause(n: u32) -> Duration {
-    doubled(OUTAGE_MIN, n).min(OUTAGE_PAUSE_MAX)
+    doubled(OUTAGE_BACKOFF_MIN, n).min(OUTAGE_PAUSE_MAX)
 }
 
-fn doubled(least: Duration, n: u32) -> Duration {
+fn doubled(min: Duration, n: u32) -> Duration {
     const DOUBLINGS_MAX: u32 = 16;
-    least * 2u32.pow(n.saturating_sub(1).min(DOUBLINGS_MAX))
+    min * 2u32.pow(n.saturating_sub(1).min(DOUBLINGS_MAX))
 }
 
 #[cfg(test)]
@@ -49,11 +50,11 @@ mod tests {
     #[test]
     fn backoff_doubles_up_to_the_maximum() {
         let mut jitter = SplitMix64::new(7);
-        let waits: Vec<Duration> =
+        let delays: Vec<Duration> =
             (1..40).map(|n| after_failure(FailureKind::Unreachable, n, &mut jitter)).collect();
-        assert!(waits[0] <= OUTAGE_MIN && waits[0] >= OUTAGE_MIN * 4 / 5);
-        assert!(waits.iter().all(|wait| *wait <= BACKOFF_MAX));
-        assert!(waits[38] >= BACKOFF_MAX * 4 / 5);
+        assert!(delays[0] <= OUTAGE_BACKOFF_MIN && delays[0] >= OUTAGE_BACKOFF_MIN * 4 / 5);
+        assert!(delays.iter().all(|delay| *delay <= BACKOFF_MAX));
+        assert!(delays[38] >= BACKOFF_MAX * 4 / 5);
     }
 
     #[test]

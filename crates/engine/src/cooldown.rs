@@ -1,26 +1,25 @@
-//! How long a key rests after it was planned and written, so that changes which come in a stream are
-//! collected.
+//! The minimum delay between two syncs of one key, so that bursts of changes are batched.
 //!
-//! A rollout tells of hundreds of pods within a second. Whoever writes after each of them makes
-//! every node of the cluster read the same slice again and again, and whoever only plans after each
-//! of them does nothing else. So a key rests in proportion to what its last writes took and to how
-//! many pods were looked at: not at all for a Service whose pods change now and then, and longer
-//! the larger it is and the busier the API server. What takes traffic away rests least.
+//! A rollout changes hundreds of pods of one Service within a second. A write after each change
+//! would make every node of the cluster read the same slice again and again, and a plan after each
+//! would occupy the CPU. So a key is synced again only after a delay in proportion to the duration
+//! of its last writes and to its number of pods: none for a Service whose pods change now and then,
+//! longer for a large Service or a busy API server, and shortest for removals.
 
 use std::time::Duration;
 
 use crate::MonotonicTime;
 use crate::queue::Priority;
 
-/// No change waits longer for being collected.
+/// The longest cooldown.
 const COOLDOWN_MAX: Duration = Duration::from_millis(250);
-/// About forty times what planning takes for each pod, so that the plans of a large Service that
-/// changes all the time take a small part of one processor.
+/// About forty times what planning takes per pod, so that a large Service that changes all the time
+/// uses a small part of one CPU.
 const COOLDOWN_PER_POD: Duration = Duration::from_micros(20);
-/// Plans for so few pods take no time worth saving.
+/// Services of up to this many pods have no cooldown after a plan.
 const SMALL_SERVICE_PODS: usize = 100;
 
-/// Until when a key rests: from what takes traffic away, and from everything else.
+/// When a key may be synced again: after a removal, and after any other change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cooldown {
     removals: MonotonicTime,
@@ -33,23 +32,23 @@ impl Cooldown {
         Self::new(planned, COOLDOWN_PER_POD.saturating_mul(n_pods))
     }
 
-    pub fn after_writes(planned: MonotonicTime, landed: MonotonicTime) -> Self {
-        Self::new(landed, landed.since(planned))
+    pub fn after_writes(planned: MonotonicTime, finished: MonotonicTime) -> Self {
+        Self::new(finished, finished.since(planned))
     }
 
-    fn new(from: MonotonicTime, least: Duration) -> Self {
+    fn new(from: MonotonicTime, delay: Duration) -> Self {
         Self {
-            removals: from + least.min(COOLDOWN_MAX),
-            others: from + least.saturating_mul(4).min(COOLDOWN_MAX),
+            removals: from + delay.min(COOLDOWN_MAX),
+            others: from + delay.saturating_mul(4).min(COOLDOWN_MAX),
         }
     }
 
-    /// Both reasons to rest count.
+    /// The later of both times.
     pub fn and(self, other: Self) -> Self {
         Self { removals: self.removals.max(other.removals), others: self.others.max(other.others) }
     }
 
-    /// Nothing of this priority is due before.
+    /// Changes of this priority are not due before.
     pub fn until(self, priority: Priority) -> MonotonicTime {
         match priority {
             Priority::Removal => self.removals,

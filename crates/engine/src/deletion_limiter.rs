@@ -1,10 +1,8 @@
-//! Holds back deletions that are decided on because something is absent: if many come at once,
-//! our view is more likely wrong than the cluster.
+//! Limits deletions that were planned because an object is missing (B12). If there are many at once,
+//! the cache is more likely wrong than the cluster.
 
 use std::collections::VecDeque;
 use std::time::Duration;
-
-use endpointd_mutants::{Mutant, is_on};
 
 use crate::{DeletionLimiterStatus, MonotonicTime};
 
@@ -14,29 +12,29 @@ const DELETIONS_PER_MINUTE_MIN: usize = 20;
 #[derive(Debug, Default)]
 pub struct DeletionLimiter {
     recent: VecDeque<MonotonicTime>,
-    /// When it last held something back.
-    held: Option<MonotonicTime>,
+    /// When it last delayed a key.
+    last_delay: Option<MonotonicTime>,
     n_delayed_keys: usize,
 }
 
 impl DeletionLimiter {
-    /// Room for one more among `n_all` objects of the kind, or when to ask again.
+    /// Admits one deletion, of `n_all` objects of the resource, or returns when to try again.
     pub fn try_acquire(&mut self, n_all: usize, now: MonotonicTime) -> Result<(), MonotonicTime> {
         self.expire(now);
-        if self.recent.len() < deletions_per_minute_max(n_all) || is_on(Mutant::NoBrake) {
+        if self.recent.len() < deletions_per_minute_max(n_all) {
             self.recent.push_back(now);
             return Ok(());
         }
-        if self.held.is_none() {
+        if self.last_delay.is_none() {
             self.n_delayed_keys = 0;
         }
-        self.held = Some(now);
+        self.last_delay = Some(now);
         self.n_delayed_keys += 1;
         Err(*self.recent.front().expect("the limit is not zero") + WINDOW)
     }
 
-    pub fn report(&self, n_all: usize, now: MonotonicTime) -> DeletionLimiterStatus {
-        let is_active = self.held.is_some_and(|held| now.since(held) < WINDOW);
+    pub fn status(&self, n_all: usize, now: MonotonicTime) -> DeletionLimiterStatus {
+        let is_active = self.last_delay.is_some_and(|at| now.since(at) < WINDOW);
         DeletionLimiterStatus {
             is_active,
             n_deletions_last_minute: self
@@ -53,7 +51,7 @@ impl DeletionLimiter {
         while self.recent.front().is_some_and(|first| now.since(*first) >= WINDOW) {
             self.recent.pop_front();
         }
-        self.held = self.held.filter(|held| now.since(*held) < WINDOW);
+        self.last_delay = self.last_delay.filter(|at| now.since(*at) < WINDOW);
     }
 }
 
@@ -72,15 +70,13 @@ mod tests {
     #[test]
     fn limit_is_twenty_or_a_tenth_of_all_per_minute() {
         for (n_all, n_pass) in [(0, 20), (100, 20), (1000, 100)] {
-            let mut deletion_limiter = DeletionLimiter::default();
-            let n = (0..n_all + 200)
-                .filter(|_| deletion_limiter.try_acquire(n_all, at(1)).is_ok())
-                .count();
+            let mut limiter = DeletionLimiter::default();
+            let n = (0..n_all + 200).filter(|_| limiter.try_acquire(n_all, at(1)).is_ok()).count();
             assert_eq!(n, n_pass, "of {n_all}");
-            assert_eq!(deletion_limiter.try_acquire(n_all, at(2)), Err(at(61)));
-            assert!(deletion_limiter.report(n_all, at(3)).is_active);
-            assert_eq!(deletion_limiter.try_acquire(n_all, at(61)), Ok(()));
-            assert!(!deletion_limiter.report(n_all, at(130)).is_active);
+            assert_eq!(limiter.try_acquire(n_all, at(2)), Err(at(61)));
+            assert!(limiter.status(n_all, at(3)).is_active);
+            assert_eq!(limiter.try_acquire(n_all, at(61)), Ok(()));
+            assert!(!limiter.status(n_all, at(130)).is_active);
         }
     }
 }

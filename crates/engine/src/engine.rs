@@ -1,276 +1,400 @@
-//! The engine: told what happened, it says what to do next.
+//! The engine: inputs in, effects out. It routes each input to the component that owns the state
+//! concerned, and starts syncs while the controllers have room.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use std::collections::BTreeSet;
 
-use endpointd_model::{Controller, Key, SharedStr, WatchedResource, WriteResult};
-use endpointd_mutants::{Mutant, is_on};
-use endpointd_plan::is_overloaded;
-use hashbrown::HashMap;
-
-use crate::cache::{Cache, DirtyKey, DirtyKeys};
-use crate::deletion_limiter::DeletionLimiter;
-use crate::in_flight::InFlightTable;
-use crate::key_table::KeyTable;
-use crate::queue::{Dequeued, Priority, Queue};
-use crate::settings::{ControllerSettings, Settings};
-use crate::watch_state::WatchState;
-use crate::write_order::DeferredPlan;
-use crate::{Effect, Input, MonotonicTime, RequestId};
+use endpointd_model::{
+    EventRecord, Key, LiveRead, LiveReadResult, ResourceEvent, WatchSignal, WatchedResource,
+    WriteResult,
+};
+use endpointd_plan::Plan;
 use endpointd_rng::SplitMix64;
 
-/// Writes that may be under way at once, of all controllers together. More would only wait in
-/// the API server.
+use crate::cache::{Changes, DirtyKeys, ObjectChange};
+use crate::controllers::{Controllers, PlanReport, Work};
+use crate::deferred_deletes::order_writes;
+use crate::deletion_limiter::DeletionLimiter;
+use crate::failure_events::write_failure_event;
+use crate::in_flight::{Owner, ReadOutcome, SyncEnd};
+use crate::observed::{Observed, Reaction, resource_of};
+use crate::outage::Outage;
+use crate::planning::{self, Planned};
+use crate::requests::{PendingRead, PendingRequest};
+use crate::retry::NODE_RETRY;
+use crate::status;
+use crate::syncs::Syncs;
+use crate::write_order::{DeferredPlans, deferred_until};
+use crate::{
+    Effect, EngineStatus, Input, KeyStatus, MonotonicTime, RequestId, Settings, SyncResult,
+};
+
+/// Writes in flight at once, of all controllers together. More would only wait in the API server.
 pub const WRITES_MAX: usize = 64;
 
-/// How long a change waits for a key that failed before: long enough not to hammer, short enough
-/// that a cure is noticed at once.
-pub(crate) const FAILED_KEY_RETRY: Duration = Duration::from_secs(2);
-
-/// All state of the three controllers. Time is what the caller says it is.
+/// All state of the three controllers. It has no clock: every call passes the time.
 #[derive(Debug)]
 pub struct Engine {
-    pub(crate) settings: endpointd_plan::Settings,
-    pub(crate) cache: Cache,
-    pub(crate) watches: Vec<WatchState>,
-    pub(crate) controllers: Vec<ControllerState>,
-    pub(crate) in_flight: InFlightTable,
-    /// Keys that let others go first.
-    pub(crate) deferred: Vec<DeferredPlan>,
-    pub(crate) effects: VecDeque<Effect>,
-    pub(crate) deletion_limiter: DeletionLimiter,
-    pub(crate) jitter: SplitMix64,
-    /// Nodes that are being looked for, and by which read. One that is seen meanwhile need not be.
-    pub(crate) pending_node_reads: HashMap<SharedStr, RequestId>,
-    pub(crate) is_leading: bool,
-    /// Every key has been visited since we lead.
-    pub(crate) initial_enqueued: bool,
-    /// Nothing is sent before: the API server asked for it, or does not answer.
-    pub(crate) paused_until: MonotonicTime,
-    pub(crate) n_failures_in_a_row: u32,
-    /// Whose turn it is.
-    next_controller: usize,
-}
-
-/// What each controller has of its own: a queue and its memory of keys.
-#[derive(Debug)]
-pub struct ControllerState {
-    pub settings: ControllerSettings,
-    pub queue: Queue,
-    pub keys: KeyTable,
-    pub n_retries: u64,
+    plan_settings: endpointd_plan::Settings,
+    observed: Observed,
+    controllers: Controllers,
+    deferred: DeferredPlans,
+    syncs: Syncs,
+    deletion_limiter: DeletionLimiter,
+    outage: Outage,
+    jitter: SplitMix64,
+    is_leading: bool,
+    /// The initial sync of every key has been enqueued since leadership was acquired.
+    initial_enqueued: bool,
 }
 
 impl Engine {
     pub fn new(settings: Settings) -> Self {
-        let watches = settings.watched_resources().into_iter().map(WatchState::new).collect();
-        let lane = |settings| ControllerState {
-            settings,
-            queue: Queue::default(),
-            keys: KeyTable::default(),
-            n_retries: 0,
-        };
         Self {
-            settings: settings.plan,
-            cache: Cache::default(),
-            watches,
-            controllers: settings.controllers.into_iter().map(lane).collect(),
-            in_flight: InFlightTable::default(),
-            deferred: Vec::new(),
-            effects: VecDeque::new(),
+            observed: Observed::new(settings.watched_resources()),
+            plan_settings: settings.plan,
+            controllers: Controllers::new(settings.controllers),
+            deferred: DeferredPlans::default(),
+            syncs: Syncs::default(),
             deletion_limiter: DeletionLimiter::default(),
+            outage: Outage::default(),
             jitter: SplitMix64::new(settings.seed),
-            pending_node_reads: HashMap::new(),
             is_leading: false,
             initial_enqueued: false,
-            paused_until: MonotonicTime::START,
-            n_failures_in_a_row: 0,
-            next_controller: 0,
         }
     }
 
-    /// The kinds to watch.
+    /// The resources that the caller must watch, in the order of [`WatchedResource::ALL`].
     pub fn watched_resources(&self) -> Vec<WatchedResource> {
-        self.watches.iter().map(|watch| watch.kind).collect()
+        self.observed.watched_resources()
     }
 
+    /// Takes in something that happened. Its consequences are returned by [`Self::next`].
     pub fn handle(&mut self, input: Input, now: MonotonicTime) {
         match input {
-            Input::Watch(kind, news) => self.on_watch_signal(kind, news, now),
-            Input::WriteResult(id, outcome) => self.on_write_result(id, outcome, now),
-            Input::LiveReadResult(id, found) => self.on_live_read(id, found, now),
-            Input::LeadershipAcquired => self.lead(now),
-            Input::LeadershipLost => self.follow(now),
+            Input::Watch(resource, signal) => self.on_watch_signal(resource, signal, now),
+            Input::WriteResult(id, result) => self.on_write_result(id, result, now),
+            Input::LiveReadResult(id, result) => self.on_live_read(id, result, now),
+            Input::LeadershipAcquired => {
+                self.is_leading = true;
+                self.enqueue_initial(now);
+            }
+            Input::LeadershipLost => self.on_leadership_lost(now),
         }
     }
 
-    /// What to do next; to be asked until there is nothing.
+    /// The next effect to perform; call it until it returns `None`.
     pub fn next(&mut self, now: MonotonicTime) -> Option<Effect> {
         loop {
-            if let Some(effect) = self.effects.pop_front() {
+            if let Some(effect) = self.syncs.pop_effect() {
                 return Some(effect);
             }
-            if !self.may_plan() || now < self.paused_until {
+            if !self.can_plan() || now < self.outage.paused_until() {
                 return None;
             }
-            self.refresh_topology(now);
-            if self.is_full() {
+            self.enqueue_affected_by_topology(now);
+            if self.n_writes() >= WRITES_MAX {
                 return None;
             }
-            if self.run_due_deferred(now) {
-                continue;
+            if let Some((work, planned)) = self.deferred.pop_due(now) {
+                self.resume_deferred(work, planned, now);
+            } else {
+                let work = self.controllers.dequeue(now)?;
+                self.sync(work, now);
             }
-            let (lane, dequeued) = self.take(now)?;
-            self.sync(lane, dequeued, now);
         }
     }
 
-    /// When to ask again if nothing happens before.
+    /// When to call [`Self::next`] again if there is no input before.
     pub fn wake_at(&self) -> Option<MonotonicTime> {
-        if !self.effects.is_empty() {
+        if self.syncs.has_effects() {
             return Some(MonotonicTime::START);
         }
-        if !self.may_plan() || self.is_full() {
+        if !self.can_plan() || self.n_writes() >= WRITES_MAX {
             return None;
         }
-        let open = self.controllers.iter().filter(|lane| lane.has_room());
-        let due = open.filter_map(|lane| lane.queue.next_due());
-        let due = due.chain(self.next_deferred_due()).min()?;
-        Some(due.max(self.paused_until))
+        let due = [self.controllers.next_due(), self.deferred.next_due()].into_iter().flatten();
+        Some(due.min()?.max(self.outage.paused_until()))
     }
 
-    /// Nothing is under way: a good moment to stop.
+    /// No request is in flight and no effect is waiting: the process can exit.
     pub fn is_idle(&self) -> bool {
-        self.in_flight.is_empty() && self.effects.is_empty()
+        self.syncs.requests().is_empty() && !self.syncs.has_effects()
     }
 
-    /// A picture of some kind is being taken.
+    /// The list of some resource is running.
     pub fn is_listing(&self) -> bool {
-        self.watches.iter().any(|watch| watch.is_listing)
+        self.observed.is_listing()
     }
 
-    /// Writes that have not been answered.
+    /// Writes in flight.
     pub fn n_writes(&self) -> usize {
-        self.in_flight.n_writes()
+        self.syncs.requests().n_writes()
     }
 
-    fn is_full(&self) -> bool {
-        self.in_flight.n_writes() >= WRITES_MAX
+    /// A snapshot of the state for metrics, `/report`, and health checks.
+    pub fn report(&self, now: MonotonicTime) -> EngineStatus {
+        let cache = self.observed.cache();
+        let n_endpoints = cache.n_objects(WatchedResource::Endpoints);
+        EngineStatus {
+            is_leading: self.is_leading,
+            watches: self.observed.watch_statuses(now),
+            deletion_limiter: self.deletion_limiter.status(n_endpoints, now),
+            throttled_for: self.outage.remaining(now),
+            ..status::of_keys(&self.controllers, cache, now)
+        }
     }
 
-    fn may_plan(&self) -> bool {
+    /// The state of one key in each controller that tracks it.
+    pub fn report_key(&self, key: &Key, now: MonotonicTime) -> Vec<KeyStatus> {
+        self.controllers.iter().filter_map(|one| one.key_status(key, now)).collect()
+    }
+
+    fn can_plan(&self) -> bool {
         self.is_leading && self.initial_enqueued
     }
 
-    fn lead(&mut self, now: MonotonicTime) {
-        if !self.is_leading {
-            self.is_leading = true;
-            self.enqueue_initial(now);
-        }
-    }
-
-    /// What is in flight lands by its answers; nothing new takes off, nor what was only announced.
-    fn follow(&mut self, now: MonotonicTime) {
-        if is_on(Mutant::KeepLeading) {
-            return;
-        }
+    /// Requests in flight end by their responses; nothing else is sent any more.
+    fn on_leadership_lost(&mut self, now: MonotonicTime) {
         self.is_leading = false;
         self.initial_enqueued = false;
-        let announced = std::mem::take(&mut self.effects);
-        for effect in announced {
+        for effect in self.syncs.take_effects() {
             match effect {
                 Effect::Send { id, .. } => self.on_write_result(id, WriteResult::NotLeader, now),
-                other => self.effects.push_back(other),
+                other => self.syncs.push_effect(other),
             }
         }
-        for lane in &mut self.controllers {
-            lane.queue.clear();
-            lane.keys.clear();
-        }
-        self.drop_deferred();
+        self.controllers.clear();
+        self.deferred.clear(&mut self.controllers);
     }
 
-    /// The first visit of every key, as soon as we lead and know everything.
-    pub(crate) fn enqueue_initial(&mut self, now: MonotonicTime) {
-        let mut listed = self.watches.iter().map(|watch| watch.is_synced);
-        let is_complete =
-            if is_on(Mutant::ActBeforeSynced) { listed.any(|it| it) } else { listed.all(|it| it) };
-        if self.initial_enqueued || !self.is_leading || !is_complete {
-            return;
-        }
-        self.initial_enqueued = true;
-        let mut dirty = DirtyKeys::default();
-        self.cache.add_all_keys(&mut dirty);
-        self.enqueue(dirty, now);
-    }
-
-    /// Puts what changed into the queues. Before the first visit nothing is remembered: all keys
-    /// will be visited.
-    pub(crate) fn enqueue(&mut self, dirty: DirtyKeys, now: MonotonicTime) {
-        if !self.may_plan() {
-            return;
-        }
-        for DirtyKey { controller, key, priority } in dirty.0 {
-            let Some(lane) = self.controller_mut(controller) else { continue };
-            let failed = lane.keys.is_failing(&key);
-            let cooldown = lane.keys.get(&key).map(|state| state.cooldown).unwrap_or_default();
-            let due = match priority {
-                Priority::Removal if failed => now,
-                Priority::Live if failed => now + FAILED_KEY_RETRY,
-                Priority::Removal | Priority::Live => {
-                    (now + lane.settings.batch_period).max(cooldown.until(priority))
-                }
-                Priority::Background => now,
-            };
-            lane.queue.enqueue(&key, priority, due, now);
+    /// Enqueues every key, once this process leads and all resources are listed.
+    fn enqueue_initial(&mut self, now: MonotonicTime) {
+        if self.is_leading && !self.initial_enqueued && self.observed.is_synced() {
+            self.initial_enqueued = true;
+            self.controllers.enqueue(self.observed.cache().all_keys(), now);
         }
     }
 
-    pub(crate) fn controller_mut(
+    /// Before the initial sync nothing needs to be enqueued: it will plan all keys.
+    fn enqueue(&mut self, dirty: DirtyKeys, now: MonotonicTime) {
+        if self.can_plan() {
+            self.controllers.enqueue(dirty, now);
+        }
+    }
+
+    fn enqueue_affected_by_topology(&mut self, now: MonotonicTime) {
+        if self.observed.refresh_topology() {
+            let topology = self.observed.cache().topology();
+            self.enqueue(self.controllers.affected_by_topology(topology), now);
+        }
+    }
+
+    fn on_watch_signal(
         &mut self,
-        controller: Controller,
-    ) -> Option<&mut ControllerState> {
-        self.controllers.iter_mut().find(|lane| lane.settings.controller == controller)
+        resource: WatchedResource,
+        signal: WatchSignal,
+        now: MonotonicTime,
+    ) {
+        match self.observed.on_signal(resource, signal, now) {
+            Reaction::Nothing => {}
+            Reaction::Changes(changes) => self.apply_changes(changes, now),
+            Reaction::Reconnected => self.end_outage(now),
+            Reaction::Relist => self.syncs.push_effect(Effect::Relist(resource)),
+            Reaction::ListDone(held_back) => self.finish_list(resource, held_back, now),
+        }
     }
 
-    /// Round robin over the controllers that have room and something due.
-    fn take(&mut self, now: MonotonicTime) -> Option<(usize, Dequeued)> {
-        let n_controllers = self.controllers.len();
-        for turn in 0..n_controllers {
-            let at = (self.next_controller + turn) % n_controllers;
-            let lane = &mut self.controllers[at];
-            if lane.has_room()
-                && let Some(dequeued) = lane.queue.pop(now)
-            {
-                self.next_controller = (at + 1) % n_controllers;
-                return Some((at, dequeued));
+    fn finish_list(
+        &mut self,
+        resource: WatchedResource,
+        held_back: Vec<ResourceEvent>,
+        now: MonotonicTime,
+    ) {
+        self.syncs.requests_mut().invalidate_reads(|read| resource_of(read) == resource);
+        for event in held_back {
+            let changes = self.observed.apply(event);
+            self.apply_changes(changes, now);
+        }
+        let changes = self.observed.remove_missing(resource);
+        self.apply_changes(changes, now);
+        self.end_outage(now);
+        self.enqueue_initial(now);
+    }
+
+    fn apply_changes(&mut self, changes: Changes, now: MonotonicTime) {
+        let Changes { mut dirty, objects } = changes;
+        for change in &objects {
+            self.syncs.requests_mut().on_change(change, &mut dirty);
+            self.controllers.on_change(change, now);
+        }
+        self.enqueue(dirty, now);
+        for change in &objects {
+            if let ObjectChange::EndpointsDeleted(key) = change {
+                self.drop_key_if_gone(key);
             }
         }
-        None
     }
 
-    /// Services whose zones have too few endpoints now, or that were refused hints, look again.
-    fn refresh_topology(&mut self, now: MonotonicTime) {
-        if !self.cache.refresh_topology() || is_on(Mutant::TopologyForgotten) {
-            return;
+    /// Without a Service and Endpoints there is nothing that this key could be about.
+    fn drop_key_if_gone(&mut self, key: &Key) {
+        let cache = self.observed.cache();
+        if !cache.contains(WatchedResource::Services, key)
+            && !cache.contains(WatchedResource::Endpoints, key)
+        {
+            self.controllers.drop_key_if_idle(key);
         }
-        let topology = self.cache.topology();
-        let slices =
-            self.controllers.iter().find(|one| one.settings.controller == Controller::Slices);
-        let concerned =
-            slices.into_iter().flat_map(|lane| lane.keys.iter()).filter(|(_, state)| {
-                let hints = &state.carried.hints;
-                hints.is_refused() || is_overloaded(hints, topology)
-            });
-        let mut keys: Vec<Key> = concerned.map(|(key, _)| key.clone()).collect();
-        keys.sort_unstable();
-        let mark = |key| DirtyKey { controller: Controller::Slices, key, priority: Priority::Live };
-        self.enqueue(DirtyKeys(keys.into_iter().map(mark).collect()), now);
     }
-}
 
-impl ControllerState {
-    fn has_room(&self) -> bool {
-        self.queue.n_in_flight() < self.settings.syncs_max
+    fn sync(&mut self, work: Work, now: MonotonicTime) {
+        let state = self.controllers.of_mut(&work.owner);
+        let failures = state.keys.failure_mut(&work.owner.key);
+        let required = failures.map(|one| std::mem::take(&mut one.reads_required));
+        if let Some(reads) = required.filter(|reads| !reads.is_empty()) {
+            return self.syncs.start_reading(&work, reads, &self.observed, now);
+        }
+        let (cache, state) = (self.observed.cache(), self.controllers.of(&work.owner));
+        let planned = match planning::plan(cache, state, &self.plan_settings, &work.owner.key) {
+            Ok(planned) => planned,
+            Err(failure) => {
+                self.syncs.start_failed(&work, failure, now);
+                return self.advance(&work.owner, now);
+            }
+        };
+        match deferred_until(&work, &self.controllers, now) {
+            Some(until) if !planned.plan.writes.is_empty() => {
+                self.deferred.push(work, planned, until);
+            }
+            _ => self.carry_out(work, planned, now),
+        }
+    }
+
+    fn resume_deferred(&mut self, work: Work, planned: Planned, now: MonotonicTime) {
+        let queue = &mut self.controllers.of_mut(&work.owner).queue;
+        if queue.changed_in_flight(&work.owner.key) {
+            queue.requeue(work.into(), now);
+        } else {
+            self.carry_out(work, planned, now);
+        }
+    }
+
+    /// Records what a plan reports, and sends its writes, unless something must be read first.
+    fn carry_out(&mut self, work: Work, planned: Planned, now: MonotonicTime) {
+        let Planned { plan, absent, unknown_nodes } = planned;
+        let Plan { writes, event_records, excluded_pods, counts, carried, retry: _ } = plan;
+        self.syncs.read_nodes(unknown_nodes);
+        let hints = self.observed.cache().hints_kind(&work.owner.key);
+        let distribution = status::distribution_label(hints.traffic_distribution);
+        let report = PlanReport { counts: &counts, excluded_pods: &excluded_pods, distribution };
+        let confirmed = self.controllers.record_plan(&work.owner, carried, report, now);
+        for record in event_records {
+            self.record_event(&work.owner, record);
+        }
+        let unconfirmed: BTreeSet<LiveRead> =
+            absent.into_iter().filter(|read| !confirmed.contains(read)).collect();
+        if !unconfirmed.is_empty() {
+            // Otherwise two absent objects would void each other's confirmation forever.
+            let keys = &mut self.controllers.of_mut(&work.owner).keys;
+            keys.failure_entry(&work.owner.key).confirmed_absent = confirmed;
+            return self.syncs.start_reading(&work, unconfirmed, &self.observed, now);
+        }
+        let n_endpoints = self.observed.cache().n_objects(WatchedResource::Endpoints);
+        if !confirmed.is_empty()
+            && !writes.is_empty()
+            && let Err(due) = self.deletion_limiter.try_acquire(n_endpoints, now)
+        {
+            return self.controllers.postpone(&work, due, now);
+        }
+        let summary = work.summary(counts, hints, now).with_writes(&writes);
+        let writes = order_writes(writes, |key| self.observed.cache().slice(key));
+        self.syncs.start_writing(&work, summary, writes, now);
+        self.advance(&work.owner, now);
+    }
+
+    fn on_write_result(&mut self, id: RequestId, result: WriteResult, now: MonotonicTime) {
+        let Some(request) = self.syncs.on_write_result(id, &result) else { return };
+        if let WriteResult::Failed(failure) = &result
+            && let Some(record) = write_failure_event(&request, failure)
+        {
+            self.record_event(&request.owner, record);
+        }
+        let is_outage_over = self.outage.on_write_result(&result, now);
+        let dirty = self.observed.apply_write_result(&request, result);
+        if is_outage_over {
+            self.controllers.expedite_after_outage(now, &mut self.jitter);
+        }
+        self.enqueue(dirty, now);
+        self.advance(&request.owner, now);
+    }
+
+    fn on_live_read(&mut self, id: RequestId, result: LiveReadResult, now: MonotonicTime) {
+        match self.syncs.requests_mut().complete(id) {
+            Some(PendingRequest::NodeRead(name)) => {
+                let is_failed = matches!(result, LiveReadResult::Failed(_));
+                let changes = self.observed.apply_read(&LiveRead::Node(name), result);
+                self.enqueue(changes.dirty, if is_failed { now + NODE_RETRY } else { now });
+            }
+            Some(PendingRequest::Read(request)) => {
+                let outcome = self.apply_live_read(&request, result, now);
+                self.syncs.on_read(&request, outcome);
+                self.advance(&request.owner, now);
+            }
+            Some(PendingRequest::Write(_)) | None => {}
+        }
+    }
+
+    fn apply_live_read(
+        &mut self,
+        request: &PendingRead,
+        result: LiveReadResult,
+        now: MonotonicTime,
+    ) -> ReadOutcome {
+        let PendingRead { owner, read, baseline } = request;
+        if self.observed.is_superseded(read, &result, baseline) {
+            return ReadOutcome::Superseded;
+        }
+        if let LiveReadResult::Failed(failure) = result {
+            self.outage.record_failure(failure.kind, now);
+            return ReadOutcome::Failed(failure);
+        }
+        self.end_outage(now);
+        self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result);
+        let changes = self.observed.apply_read(read, result);
+        self.apply_changes(changes, now);
+        ReadOutcome::Applied
+    }
+
+    fn advance(&mut self, owner: &Owner, now: MonotonicTime) {
+        if let Some(end) = self.syncs.advance(owner, self.is_leading, &self.observed) {
+            self.finish(owner, end, now);
+        }
+    }
+
+    fn finish(&mut self, owner: &Owner, end: SyncEnd, now: MonotonicTime) {
+        let state = self.controllers.of_mut(owner);
+        let result = if self.is_leading {
+            state.finish(&owner.key, &end, self.outage.paused_until(), now, &mut self.jitter);
+            self.deferred.release(owner.controller, &owner.key, now);
+            self.drop_key_if_gone(&owner.key);
+            end.result
+        } else {
+            state.abandon(&owner.key);
+            SyncResult::LeadershipLost
+        };
+        if let Some(summary) = end.summary {
+            let summary = summary.ended(result, now.since(end.planned_at));
+            self.syncs.push_effect(Effect::SyncFinished(Box::new(summary)));
+        }
+    }
+
+    fn end_outage(&mut self, now: MonotonicTime) {
+        if self.outage.record_success() {
+            self.controllers.expedite_after_outage(now, &mut self.jitter);
+        }
+    }
+
+    fn record_event(&mut self, owner: &Owner, record: EventRecord) {
+        let Owner { controller, key } = owner.clone();
+        let uid = self.observed.cache().involved_uid(record.involved_kind, &key);
+        self.syncs.push_effect(Effect::RecordEvent { controller, key, uid, record });
     }
 }

@@ -1,212 +1,281 @@
-//! Syncs under way: which requests are out, and what their answers have said so far.
+//! A sync in flight, as a state machine: responses move it, and it says what to send next.
+//!
+//! ```text
+//! Writing ──(all answered)──> Deleting ──(all answered)──> Reading ──(all answered)──> Done
+//!    │                                                        ▲  ▲
+//!    └──── no deletes, or cancelled ──────────────────────────┘  │
+//! sync that must read before it can plan ────────────────────────┘
+//! ```
+//!
+//! A state without requests is skipped. [`InFlightSync::next_step`] is the only way from one state
+//! to another.
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{
-    Controller, Failure, Key, LiveRead, PublishedResource, ResourceVersion, SharedStr, Uid, Write,
-};
-use hashbrown::HashMap;
+use endpointd_model::{Controller, Failure, Key, LiveRead, Write, WriteResult};
 
 use crate::queue::Priority;
-use crate::{MonotonicTime, RequestId, SyncSummary};
+use crate::{MonotonicTime, RequestId, SyncResult, SyncSummary};
 
-/// Who a flight belongs to.
-pub type Owner = (Controller, Key);
-
-#[derive(Debug, Default)]
-pub struct InFlightTable {
-    in_flight: HashMap<Owner, InFlightSync>,
-    requests: HashMap<RequestId, PendingRequest>,
-    /// The write that is under way to an object.
-    writers: HashMap<(PublishedResource, Key), RequestId>,
-    n_requests: u64,
-    n_writes: usize,
+/// The controller and key of a sync; a key has at most one sync in flight per controller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Owner {
+    pub controller: Controller,
+    pub key: Key,
 }
 
-/// One sync that waits for answers.
+/// A sync with requests in flight.
 #[derive(Debug)]
 pub struct InFlightSync {
-    pub n_pending: usize,
-    /// Deletes wait for the creates and updates: what moves is published before it is removed.
-    pub later: Vec<DeferredDelete>,
-    /// To be read before the sync is over.
-    pub reads: BTreeSet<LiveRead>,
-    /// Reads whose answer has not come, or could not be had.
-    pub unanswered: BTreeSet<LiveRead>,
-    pub findings: Findings,
-    pub priority: Priority,
-    pub planned: MonotonicTime,
-    /// What will be told about it; absent for a flight that only reads.
-    pub synced: Option<Box<SyncSummary>>,
+    state: State,
+    /// The worst result so far, in the order of [`SyncResult`].
+    result: SyncResult,
+    has_concurrent_write: bool,
+    priority: Priority,
+    planned_at: MonotonicTime,
+    /// Reported when the sync ends; none for a sync that only reads.
+    summary: Option<Box<SyncSummary>>,
 }
 
-/// A delete, and the writes that bring what it removes to another place. It is let go if one
-/// of them fails: better twice than not at all.
+#[derive(Debug)]
+enum State {
+    /// Creates and updates are in flight; deletes wait for their responses, so that an endpoint
+    /// that moves is published in its new slice before it leaves the old one.
+    Writing {
+        n_pending: usize,
+        deletes: Vec<DeferredDelete>,
+        reads: BTreeSet<LiveRead>,
+    },
+    Deleting {
+        n_pending: usize,
+        reads: BTreeSet<LiveRead>,
+    },
+    /// Objects of unknown state are being read, so that the next plan starts from facts.
+    Reading {
+        n_pending: usize,
+        unconfirmed: BTreeSet<LiveRead>,
+    },
+    /// All requests are answered. These reads failed, or the watch superseded them.
+    Done {
+        unconfirmed: BTreeSet<LiveRead>,
+    },
+}
+
+/// A delete, and the writes that publish elsewhere what it removes. If one of them does not
+/// succeed, the delete is dropped: an endpoint published twice is better than none.
 #[derive(Debug)]
 pub struct DeferredDelete {
     pub write: Write,
-    pub after: Vec<RequestId>,
+    pub depends_on: Vec<RequestId>,
 }
 
-/// What the answers said.
-#[derive(Debug, Default)]
-pub struct Findings {
-    pub failure: Option<Failure>,
-    pub is_stale: bool,
-    pub is_throttled: bool,
-    pub is_pointless: bool,
-    pub is_unsent: bool,
-    /// Someone else wrote to an object we were writing to.
-    pub concurrent_write: bool,
+/// What a sync in flight was started with.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncStart {
+    pub priority: Priority,
+    pub planned_at: MonotonicTime,
 }
 
-/// A request that is out.
+/// What a live read told the sync that asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReadOutcome {
+    /// Its result is in the cache.
+    Applied,
+    /// The watch has reported newer facts since the read was sent; the result was ignored.
+    Superseded,
+    Failed(Failure),
+}
+
+/// What a sync does next.
+#[derive(Debug, PartialEq)]
+pub enum Step {
+    /// Responses are outstanding.
+    Wait,
+    Delete(Vec<Write>),
+    Read(BTreeSet<LiveRead>),
+    Finish,
+}
+
+/// A finished sync.
 #[derive(Debug)]
-pub enum PendingRequest {
-    Write(PendingWrite),
-    Read {
-        read: LiveRead,
-        owner: Owner,
-        baseline: ReadBaseline,
-    },
-    /// Asked on behalf of every Service with a pod there.
-    NodeRead(SharedStr),
+pub struct SyncEnd {
+    pub result: SyncResult,
+    pub has_concurrent_write: bool,
+    pub priority: Priority,
+    pub planned_at: MonotonicTime,
+    pub summary: Option<Box<SyncSummary>>,
+    pub unconfirmed_reads: BTreeSet<LiveRead>,
 }
 
-/// What was known when a read was asked for: only what came later can be newer than the read.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReadBaseline {
-    /// The object was known; of those we publish, which.
-    pub known: Option<Uid>,
-    /// How far the watch of its kind had come.
-    pub observed_version: ResourceVersion,
-}
-
-#[derive(Debug)]
-pub struct PendingWrite {
-    pub owner: Owner,
-    pub verb: Verb,
-    pub resource: PublishedResource,
-    pub key: Key,
-    /// What a delete is to remove; empty for other writes.
-    pub doomed: Uid,
-    pub echoes: Vec<WatchEcho>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    Create,
-    Update,
-    Delete,
-}
-
-/// What the watch showed of an object while a write to it was under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WatchEcho {
-    ResourceVersion(ResourceVersion),
-    Gone,
-}
-
-impl InFlightTable {
-    pub fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+impl InFlightSync {
+    /// `n_sent` creates and updates have been sent.
+    pub fn writing(
+        start: SyncStart,
+        summary: Box<SyncSummary>,
+        n_sent: usize,
+        deletes: Vec<DeferredDelete>,
+    ) -> Self {
+        let state = State::Writing { n_pending: n_sent, deletes, reads: BTreeSet::new() };
+        Self::new(start, state, SyncResult::Written, Some(summary))
     }
 
-    pub fn n_writes(&self) -> usize {
-        self.n_writes
+    /// These reads have been sent; the key is planned when they are answered.
+    pub fn reading(start: SyncStart, reads: BTreeSet<LiveRead>) -> Self {
+        let state = State::Reading { n_pending: reads.len(), unconfirmed: reads };
+        Self::new(start, state, SyncResult::ConflictRetry, None)
     }
 
-    pub fn insert(&mut self, owner: Owner, flight: InFlightSync) {
-        self.in_flight.insert(owner, flight);
+    /// Planning failed, so nothing was sent.
+    pub fn failed(start: SyncStart, failure: Failure) -> Self {
+        let state = State::Done { unconfirmed: BTreeSet::new() };
+        Self::new(start, state, SyncResult::Failed(failure), None)
     }
 
-    pub fn get_mut(&mut self, owner: &Owner) -> Option<&mut InFlightSync> {
-        self.in_flight.get_mut(owner)
+    fn new(
+        start: SyncStart,
+        state: State,
+        result: SyncResult,
+        summary: Option<Box<SyncSummary>>,
+    ) -> Self {
+        let SyncStart { priority, planned_at } = start;
+        Self { state, result, has_concurrent_write: false, priority, planned_at, summary }
     }
 
-    pub fn remove(&mut self, owner: &Owner) -> Option<InFlightSync> {
-        self.in_flight.remove(owner)
-    }
-
-    /// Sends out a write on behalf of `owner`.
-    pub fn send(&mut self, owner: &Owner, write: &Write) -> RequestId {
-        let (resource, key) = (write.resource(), write.key());
-        let (verb, doomed) = match write {
-            Write::Create(_) => (Verb::Create, Uid::default()),
-            Write::Update(_) => (Verb::Update, Uid::default()),
-            Write::Delete(target) => (Verb::Delete, target.uid.clone()),
-        };
-        self.n_writes += 1;
-        let (owner, at, echoes) = (owner.clone(), key.clone(), Vec::new());
-        let request = PendingWrite { owner, verb, resource, key: at, doomed, echoes };
-        let id = self.register(PendingRequest::Write(request));
-        self.writers.insert((resource, key), id);
-        id
-    }
-
-    pub fn read(&mut self, owner: &Owner, read: LiveRead, baseline: ReadBaseline) -> RequestId {
-        self.register(PendingRequest::Read { read, owner: owner.clone(), baseline })
-    }
-
-    pub fn read_node(&mut self, name: SharedStr) -> RequestId {
-        self.register(PendingRequest::NodeRead(name))
-    }
-
-    /// The errand a id stands for; it is over now.
-    pub fn complete(&mut self, id: RequestId) -> Option<PendingRequest> {
-        let request = self.requests.remove(&id)?;
-        let owner = match &request {
-            PendingRequest::Write(write) => {
-                self.n_writes -= 1;
-                self.writers.remove(&(write.resource, write.key.clone()));
-                &write.owner
+    /// The response to one write. `object` reads what the write was about.
+    pub fn on_write_result(&mut self, id: RequestId, result: &WriteResult, object: LiveRead) {
+        self.record_response();
+        match result {
+            WriteResult::Stored(_) | WriteResult::Deleted => {}
+            WriteResult::Conflict(_) | WriteResult::NoResponse(_) => {
+                self.worsen(SyncResult::ConflictRetry);
+                self.cancel_deletes();
+                self.schedule_read(object);
             }
-            PendingRequest::Read { owner, .. } => owner,
-            PendingRequest::NodeRead(_) => return Some(request),
-        };
-        if let Some(flight) = self.in_flight.get_mut(owner) {
-            flight.n_pending -= 1;
-        }
-        Some(request)
-    }
-
-    /// The watch has told what became of these: reads under way may have found them before.
-    pub fn invalidate_reads(&mut self, is_told: impl Fn(&LiveRead) -> bool) {
-        for request in self.requests.values_mut() {
-            if let PendingRequest::Read { read, baseline, .. } = request
-                && is_told(read)
-            {
-                baseline.observed_version = ResourceVersion::NONE;
+            WriteResult::Throttled { .. } => {
+                self.worsen(SyncResult::Throttled);
+                self.cancel_deletes();
+            }
+            WriteResult::NotLeader => {
+                self.worsen(SyncResult::LeadershipLost);
+                self.cancel_deletes();
+            }
+            WriteResult::NamespaceTerminating(_) => {
+                self.worsen(SyncResult::NamespaceTerminating);
+                self.cancel_deletes_depending_on(id);
+            }
+            WriteResult::Failed(failure) => {
+                self.worsen(SyncResult::Failed(failure.clone()));
+                self.cancel_deletes_depending_on(id);
             }
         }
     }
 
-    /// If a write to this object is under way, remembers what the watch showed of it and says
-    /// who is writing.
-    pub fn note_echo(
-        &mut self,
-        resource: PublishedResource,
-        key: &Key,
-        echo: WatchEcho,
-    ) -> Option<Owner> {
-        let id = self.writers.get(&(resource, key.clone()))?;
-        let Some(PendingRequest::Write(write)) = self.requests.get_mut(id) else { return None };
-        write.echoes.push(echo);
-        Some(write.owner.clone())
+    /// The response to one live read.
+    pub fn on_read(&mut self, read: &LiveRead, outcome: ReadOutcome) {
+        self.record_response();
+        match outcome {
+            ReadOutcome::Applied => {
+                if let State::Reading { unconfirmed, .. } = &mut self.state {
+                    unconfirmed.remove(read);
+                }
+            }
+            ReadOutcome::Superseded => {}
+            ReadOutcome::Failed(failure) => self.worsen(SyncResult::Failed(failure)),
+        }
     }
 
-    fn register(&mut self, request: PendingRequest) -> RequestId {
-        self.n_requests += 1;
-        let id = RequestId(self.n_requests);
-        let owner = match &request {
-            PendingRequest::Write(write) => Some(&write.owner),
-            PendingRequest::Read { owner, .. } => Some(owner),
-            PendingRequest::NodeRead(_) => None,
-        };
-        if let Some(flight) = owner.and_then(|owner| self.in_flight.get_mut(owner)) {
-            flight.n_pending += 1;
+    pub fn record_concurrent_write(&mut self) {
+        self.has_concurrent_write = true;
+    }
+
+    /// Goes to the next state if nothing is pending, and says what to send for it.
+    pub fn next_step(&mut self, is_leading: bool) -> Step {
+        if self.n_pending() > 0 {
+            return Step::Wait;
         }
-        self.requests.insert(id, request);
-        id
+        match &mut self.state {
+            State::Writing { deletes, reads, .. } => {
+                let (deletes, reads) = (std::mem::take(deletes), std::mem::take(reads));
+                if deletes.is_empty() || !is_leading {
+                    return self.start_reads(reads);
+                }
+                self.state = State::Deleting { n_pending: deletes.len(), reads };
+                Step::Delete(deletes.into_iter().map(|delete| delete.write).collect())
+            }
+            State::Deleting { reads, .. } => {
+                let reads = std::mem::take(reads);
+                self.start_reads(reads)
+            }
+            State::Reading { unconfirmed, .. } => {
+                self.state = State::Done { unconfirmed: std::mem::take(unconfirmed) };
+                Step::Finish
+            }
+            State::Done { .. } => Step::Finish,
+        }
+    }
+
+    pub fn into_end(self) -> SyncEnd {
+        let Self { state, result, has_concurrent_write, priority, planned_at, summary } = self;
+        let unconfirmed_reads = match state {
+            State::Reading { unconfirmed, .. } | State::Done { unconfirmed } => unconfirmed,
+            State::Writing { .. } | State::Deleting { .. } => BTreeSet::new(),
+        };
+        SyncEnd { result, has_concurrent_write, priority, planned_at, summary, unconfirmed_reads }
+    }
+
+    fn start_reads(&mut self, reads: BTreeSet<LiveRead>) -> Step {
+        if reads.is_empty() {
+            self.state = State::Done { unconfirmed: reads };
+            return Step::Finish;
+        }
+        self.state = State::Reading { n_pending: reads.len(), unconfirmed: reads.clone() };
+        Step::Read(reads)
+    }
+
+    fn n_pending(&self) -> usize {
+        match &self.state {
+            State::Writing { n_pending, .. }
+            | State::Deleting { n_pending, .. }
+            | State::Reading { n_pending, .. } => *n_pending,
+            State::Done { .. } => 0,
+        }
+    }
+
+    fn record_response(&mut self) {
+        match &mut self.state {
+            State::Writing { n_pending, .. }
+            | State::Deleting { n_pending, .. }
+            | State::Reading { n_pending, .. } => *n_pending -= 1,
+            State::Done { .. } => {}
+        }
+    }
+
+    /// Of two results the worse counts, of two failures the first.
+    fn worsen(&mut self, result: SyncResult) {
+        if result.severity() > self.result.severity() {
+            self.result = result;
+        }
+    }
+
+    fn schedule_read(&mut self, read: LiveRead) {
+        if let State::Writing { reads, .. } | State::Deleting { reads, .. } = &mut self.state {
+            reads.insert(read);
+        }
+    }
+
+    /// It is not known what the writes before the deletes did, or writing must stop.
+    fn cancel_deletes(&mut self) {
+        if let State::Writing { deletes, .. } = &mut self.state {
+            deletes.clear();
+        }
+    }
+
+    fn cancel_deletes_depending_on(&mut self, id: RequestId) {
+        if let State::Writing { deletes, .. } = &mut self.state {
+            deletes.retain(|delete| !delete.depends_on.contains(&id));
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

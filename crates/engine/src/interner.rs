@@ -1,4 +1,4 @@
-//! Values that many objects share, kept once and freed when nobody uses them any more.
+//! Interning: values that many objects share are stored once, and freed when no object uses them.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use endpointd_model::{Labels, NamedPort, SharedStr};
 use hashbrown::{Equivalent, HashSet};
 
-/// A value behind a shared pointer that can tell whether it is the last of its kind.
+/// A value behind a shared pointer that knows whether there is another pointer to it.
 pub trait Internable: Clone + Eq + Hash {
     fn is_unshared(&self) -> bool;
 }
@@ -29,8 +29,8 @@ impl Internable for Labels {
     }
 }
 
-/// Pod-template hashes come and go for ever, so what only the pool still holds is let go each time
-/// the pool has doubled.
+/// Pod template hashes come and go as long as the process runs, so unused values are dropped each
+/// time the number of values has doubled.
 #[derive(Debug)]
 pub struct Interner<T> {
     values: HashSet<T>,
@@ -46,7 +46,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Internable> Interner<T> {
-    /// The pooled twin of `value`.
+    /// The interned value that equals `value`.
     pub fn intern(&mut self, value: &T) -> T {
         if let Some(found) = self.values.get(value) {
             return found.clone();
@@ -60,7 +60,7 @@ impl<T: Internable> Interner<T> {
         value.clone()
     }
 
-    /// The pooled twin of a value that is spelled out, if there is one.
+    /// The interned value that equals `value`, if there is one.
     pub fn find<Q: Hash + Equivalent<T> + ?Sized>(&self, value: &Q) -> Option<&T> {
         self.values.get(value)
     }
@@ -76,20 +76,20 @@ mod tests {
 
     #[test]
     fn equal_values_are_interned_once() {
-        let mut pool = Interner::default();
-        let first = pool.intern(&SharedStr::from("a"));
-        let second = pool.intern(&SharedStr::from("a"));
+        let mut interner = Interner::default();
+        let first = interner.intern(&SharedStr::from("a"));
+        let second = interner.intern(&SharedStr::from("a"));
         assert!(Arc::ptr_eq(&first, &second));
     }
 
     #[test]
     fn unused_values_are_freed() {
-        let mut pool = Interner::default();
-        let kept = pool.intern(&SharedStr::from("kept"));
+        let mut interner = Interner::default();
+        let kept = interner.intern(&SharedStr::from("kept"));
         for n in 0..100_000 {
-            pool.intern(&SharedStr::from(format!("hash-{n}")));
+            interner.intern(&SharedStr::from(format!("hash-{n}")));
         }
-        assert!(pool.len() <= SWEEP_MIN + 1, "{}", pool.len());
-        assert!(Arc::ptr_eq(&kept, &pool.intern(&SharedStr::from("kept"))));
+        assert!(interner.len() <= SWEEP_MIN + 1, "{}", interner.len());
+        assert!(Arc::ptr_eq(&kept, &interner.intern(&SharedStr::from("kept"))));
     }
 }

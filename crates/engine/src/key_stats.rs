@@ -1,21 +1,21 @@
-//! What the plans of one controller came to: of one key, and of all keys together.
+//! Numbers of the last plan of each key, and their totals.
 
 use std::collections::BTreeMap;
 
 use endpointd_plan::{Counts, ExcludedPod, ExclusionReason};
 
-/// Of one key, as its last plan counted.
+/// The numbers of the last plan of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyStats {
     n_desired: u32,
     n_slices: u32,
     n_slices_desired: u32,
     distribution: Option<&'static str>,
-    /// Matching pods that are not published, by reason.
+    /// Selected pods that are not published, by reason.
     excluded_pods: Vec<(ExclusionReason, u32)>,
 }
 
-/// Of all keys. What nobody has any more is not in the maps.
+/// Totals of all keys. The maps hold no zeros.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TotalStats {
     pub n_desired: usize,
@@ -61,20 +61,20 @@ impl TotalStats {
         }
     }
 
-    /// What was added before goes again.
+    /// Takes back what was added before.
     pub fn subtract(&mut self, stats: &KeyStats) {
         let KeyStats { n_desired, n_slices, n_slices_desired, distribution, excluded_pods } = stats;
         self.n_desired -= *n_desired as usize;
         self.n_slices -= *n_slices as usize;
         self.n_slices_desired -= *n_slices_desired as usize;
-        take(&mut self.n_by_distribution, distribution, 1);
+        decrease(&mut self.n_by_distribution, distribution, 1);
         for (reason, n) in excluded_pods {
-            take(&mut self.excluded_pods, reason, *n as usize);
+            decrease(&mut self.excluded_pods, reason, *n as usize);
         }
     }
 }
 
-fn take<K: Ord>(from: &mut BTreeMap<K, usize>, key: &K, n: usize) {
+fn decrease<K: Ord>(from: &mut BTreeMap<K, usize>, key: &K, n: usize) {
     if let Some(left) = from.get_mut(key) {
         *left -= n;
         if *left == 0 {
@@ -84,9 +84,9 @@ fn take<K: Ord>(from: &mut BTreeMap<K, usize>, key: &K, n: usize) {
 }
 
 impl<'a> FromIterator<&'a KeyStats> for TotalStats {
-    fn from_iter<I: IntoIterator<Item = &'a KeyStats>>(tallies: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = &'a KeyStats>>(all: I) -> Self {
         let mut totals = Self::default();
-        tallies.into_iter().for_each(|stats| totals.add(stats));
+        all.into_iter().for_each(|stats| totals.add(stats));
         totals
     }
 }

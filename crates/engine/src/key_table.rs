@@ -1,28 +1,30 @@
-//! What one controller remembers of each key.
+//! The entry of each key in one controller, from one sync to the next.
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{Failure, Key, LiveRead, SharedStr};
+use endpointd_model::{Failure, Key, LiveRead, LiveReadResult, SharedStr};
 use endpointd_plan::CarriedState;
 use hashbrown::HashMap;
 
+use crate::cache::is_slice_of_other;
 use crate::cooldown::Cooldown;
 use crate::key_stats::{KeyStats, TotalStats};
 
-/// Names of foreign slices remembered per key; more than one is already strange.
+/// Conflicting slice names stored per key; more than one is already unusual.
 const CONFLICTING_NAMES_MAX: usize = 16;
 
-/// All keys of one controller. A picture of the engine is taken every second and must not cost
-/// more the more keys there are: sums are kept, and keys in failure are kept apart.
+/// All keys of one controller. A status snapshot is taken every second and must not visit all keys:
+/// totals are maintained, and keys with failures have a table of their own.
 #[derive(Debug, Default)]
 pub struct KeyTable {
-    /// Boxed: a table has up to twice the room it needs.
-    states: HashMap<Key, Box<KeyEntry>>,
-    /// Only of keys that do not simply work.
+    /// Boxed, because a hash table has up to twice the capacity it needs.
+    entries: HashMap<Key, Box<KeyEntry>>,
+    /// Only keys with failures, conflicts, or reads to do.
     failures: HashMap<Key, FailureState>,
     totals: TotalStats,
 }
 
+/// A key that has been planned.
 #[derive(Debug, Default)]
 pub struct KeyEntry {
     pub carried: CarriedState,
@@ -30,49 +32,51 @@ pub struct KeyEntry {
     stats: KeyStats,
 }
 
+/// What went wrong with a key since its last success, and what the next plan must know of it.
 #[derive(Debug, Default)]
 pub struct FailureState {
+    /// Failed syncs in a row.
     pub n_failures: u32,
-    /// How often in a row what we knew was behind.
+    /// Conflicts in a row.
     pub n_conflicts: u32,
     pub failure: Option<Failure>,
     pub last_result: Option<&'static str>,
-    /// Slices of others that have a name we wanted.
+    /// Names of slices with another owner that this key wanted.
     pub conflicting_slice_names: Vec<SharedStr>,
-    /// What must be read before anything is planned.
+    /// Objects of unknown state: they must be read before the next plan.
     pub reads_required: BTreeSet<LiveRead>,
-    /// Absences a live read confirmed, for the next plan only.
+    /// Absences that live reads have confirmed, for the next plan only.
     pub confirmed_absent: BTreeSet<LiveRead>,
 }
 
 impl KeyTable {
     pub fn len(&self) -> usize {
-        self.states.len()
+        self.entries.len()
     }
 
     pub fn get(&self, key: &Key) -> Option<&KeyEntry> {
-        self.states.get(key).map(|state| &**state)
+        self.entries.get(key).map(|entry| &**entry)
     }
 
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut KeyEntry> {
-        self.states.get_mut(key).map(|state| &mut **state)
+        self.entries.get_mut(key).map(|entry| &mut **entry)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &KeyEntry)> {
-        self.states.iter().map(|(key, state)| (key, &**state))
+        self.entries.iter().map(|(key, entry)| (key, &**entry))
     }
 
-    /// What is remembered of this key; nothing yet, if it is new.
+    /// The entry of this key; a default one, if it is new.
     pub fn entry(&mut self, key: &Key) -> &mut KeyEntry {
-        let Self { states, totals, .. } = self;
-        states.entry_ref(key).or_insert_with(|| {
-            let state = Box::<KeyEntry>::default();
-            totals.add(&state.stats);
-            state
+        let Self { entries, totals, .. } = self;
+        entries.entry_ref(key).or_insert_with(|| {
+            let entry = Box::<KeyEntry>::default();
+            totals.add(&entry.stats);
+            entry
         })
     }
 
-    /// Takes over what a plan learned.
+    /// Stores what a plan carries over to the next one, and its numbers.
     pub fn record_plan(
         &mut self,
         key: &Key,
@@ -80,30 +84,30 @@ impl KeyTable {
         stats: KeyStats,
         cooldown: Cooldown,
     ) {
-        let state = self.entry(key);
-        state.carried = carried;
-        state.cooldown = state.cooldown.and(cooldown);
-        if state.stats != stats {
-            let before = std::mem::replace(&mut state.stats, stats.clone());
+        let entry = self.entry(key);
+        entry.carried = carried;
+        entry.cooldown = entry.cooldown.and(cooldown);
+        if entry.stats != stats {
+            let before = std::mem::replace(&mut entry.stats, stats.clone());
             self.totals.subtract(&before);
             self.totals.add(&stats);
         }
     }
 
     pub fn stats(&self, key: &Key) -> Option<&KeyStats> {
-        self.get(key).map(|state| &state.stats)
+        self.get(key).map(|entry| &entry.stats)
     }
 
-    /// Of all keys together.
+    /// Totals of all keys.
     pub fn totals(&self) -> &TotalStats {
-        debug_assert_eq!(self.totals, self.states.values().map(|state| &state.stats).collect());
+        debug_assert_eq!(self.totals, self.entries.values().map(|entry| &entry.stats).collect());
         &self.totals
     }
 
     pub fn remove(&mut self, key: &Key) {
         self.failures.remove(key);
-        if let Some(state) = self.states.remove(key) {
-            self.totals.subtract(&state.stats);
+        if let Some(entry) = self.entries.remove(key) {
+            self.totals.subtract(&entry.stats);
         }
     }
 
@@ -123,7 +127,7 @@ impl KeyTable {
         self.failures.get_mut(key)
     }
 
-    /// There is failure now, if there was none.
+    /// The failure state of this key; a default one, if it has none.
     pub fn failure_entry(&mut self, key: &Key) -> &mut FailureState {
         self.failures.entry_ref(key).or_default()
     }
@@ -136,7 +140,24 @@ impl KeyTable {
         self.failure_state(key).map_or(&[], |failure| &failure.conflicting_slice_names)
     }
 
-    pub fn add_conflicting_slice_name(&mut self, key: &Key, name: SharedStr) {
+    /// What a live read for this key found: a confirmed absence, or a slice of another owner under
+    /// a name that the key wanted.
+    pub fn record_read(&mut self, key: &Key, read: &LiveRead, result: &LiveReadResult) {
+        match result {
+            LiveReadResult::Absent => {
+                self.failure_entry(key).confirmed_absent.insert(read.clone());
+            }
+            LiveReadResult::Object(object) if is_slice_of_other(object, key) => {
+                self.add_conflicting_slice_name(key, object.meta().name.clone());
+            }
+            LiveReadResult::Object(_)
+            | LiveReadResult::Service(_)
+            | LiveReadResult::Node(_)
+            | LiveReadResult::Failed(_) => {}
+        }
+    }
+
+    fn add_conflicting_slice_name(&mut self, key: &Key, name: SharedStr) {
         let names = &mut self.failure_entry(key).conflicting_slice_names;
         if !names.contains(&name) {
             names.truncate(CONFLICTING_NAMES_MAX - 1);
@@ -144,7 +165,7 @@ impl KeyTable {
         }
     }
 
-    /// All went well: what was wrong is over.
+    /// A sync succeeded.
     pub fn clear_failure(&mut self, key: &Key) {
         let Some(failure) = self.failures.get_mut(key) else { return };
         failure.n_failures = 0;

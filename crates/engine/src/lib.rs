@@ -1,36 +1,49 @@
-//! All state of the three controllers, without I/O and without a clock. Start at [`Engine`]: it is
-//! told what happened ([`Engine::handle`]) and says what to do next ([`Engine::next`]).
+//! All state of the three controllers, without I/O and without a clock. Start at [`Engine`]: the
+//! caller passes in what happened ([`Engine::handle`]) and performs what the engine asks for
+//! ([`Engine::next`]).
+#![doc = include_str!("../README.md")]
 
 mod time;
 
 mod input;
-mod report;
-
 mod settings;
+mod status;
+mod summary;
 
 mod engine;
-mod reporting;
-mod responses;
-mod sync;
-mod watch_events;
 
-mod backoff;
-mod cache;
-mod cooldown;
-mod deletion_limiter;
-mod in_flight;
-mod interner;
+mod observed;
+mod watch_state;
+
+mod controllers;
 mod key_stats;
 mod key_table;
 mod queue;
-mod watch_state;
+
+mod deferred_deletes;
+mod planning;
 mod write_order;
 
+mod failure_events;
+mod in_flight;
+mod requests;
+mod syncs;
+
+mod backoff;
+mod cooldown;
+mod deletion_limiter;
+mod outage;
+mod retry;
+
+mod cache;
+mod interner;
+
 pub use engine::{Engine, WRITES_MAX};
-pub use input::{Effect, HintsKind, Input, RequestId, SyncResult, SyncSummary};
-pub use report::{
+pub use input::{Effect, Input, RequestId};
+pub use settings::{ControllerSettings, Settings};
+pub use status::{
     ControllerStatus, DeletionLimiterStatus, EngineStatus, KEYS_MAX, KeyState, KeyStatus, Sizes,
     WatchStatus, distribution_label,
 };
-pub use settings::{ControllerSettings, Settings};
+pub use summary::{HintsKind, SyncResult, SyncSummary};
 pub use time::MonotonicTime;

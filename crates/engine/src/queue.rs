@@ -1,6 +1,7 @@
-//! What must be synced, when, and in which order. One queue per controller.
+//! The work queue of one controller: which keys must be synced, when, and in which order.
 //!
-//! A key is waiting or in flight, never twice; changes meanwhile coalesce. Nothing is ever dropped.
+//! As in client-go's workqueue, a key is waiting or in flight, never both: changes of a waiting key
+//! coalesce, and a key that changes in flight is enqueued again when its sync is done.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,23 +11,23 @@ use hashbrown::HashMap;
 
 use crate::MonotonicTime;
 
-/// How urgent a sync is; the first goes first.
+/// How urgent a sync is, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Takes an endpoint out that should get no more traffic.
+    /// Removes an endpoint that must get no more traffic.
     Removal,
-    /// Something changed.
+    /// Any other change.
     Live,
-    /// Start-up and take-over: nothing is known to be wrong.
+    /// The initial sync: nothing is known to be wrong.
     Background,
 }
 
 const N_PRIORITIES: usize = 3;
 
-/// Of so many turns, one goes to whoever has waited longest, so that nothing starves.
+/// Every 8th key is the one that has been due longest, of any priority, so that none starves.
 const FAIRNESS_INTERVAL: u64 = 8;
 
-/// Room that is kept for waiting keys when none waits.
+/// Capacity that is kept for waiting keys when none waits.
 const WAITING_MIN: usize = 64;
 
 #[derive(Debug, Default)]
@@ -43,7 +44,7 @@ pub struct Queue {
 struct Waiting {
     priority: Priority,
     due: MonotonicTime,
-    /// When the first change came in that this sync answers.
+    /// When the first change arrived that this sync answers.
     since: MonotonicTime,
     sequence: u64,
 }
@@ -51,11 +52,11 @@ struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     since: MonotonicTime,
-    /// Changed again meanwhile.
-    again: Option<(Priority, MonotonicTime)>,
+    /// Set when the key changed in flight: the highest priority and the first time.
+    dirty: Option<(Priority, MonotonicTime)>,
 }
 
-/// A key that was taken to be synced.
+/// A key that is in flight now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dequeued {
     pub key: Key,
@@ -63,16 +64,29 @@ pub struct Dequeued {
     pub since: MonotonicTime,
 }
 
-/// Where a key is.
+/// The position of a key in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPhase {
     Waiting { since: MonotonicTime, due: MonotonicTime },
     InFlight { since: MonotonicTime },
 }
 
+/// Sizes and ages of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Keys that wait and are due; keys due later are not counted.
+    pub n_due: usize,
+    /// The longest wait of a key that is due.
+    pub oldest_wait: Duration,
+    pub n_in_flight: usize,
+    pub oldest_in_flight: Duration,
+    /// Keys that started to wait, since the start of the process.
+    pub n_adds: u64,
+}
+
 impl Queue {
-    /// Asks for a sync of `key`, not before `due`. The most urgent wish and the earliest time
-    /// win; the age is that of the first wish.
+    /// Enqueues `key` for a sync not before `due`. Of several calls, the highest priority and the
+    /// earliest due time count, and the time of the first.
     pub fn enqueue(
         &mut self,
         key: &Key,
@@ -81,8 +95,8 @@ impl Queue {
         now: MonotonicTime,
     ) {
         if let Some(in_flight) = self.in_flight.get_mut(key) {
-            let (before, since) = in_flight.again.unwrap_or((priority, now));
-            in_flight.again = Some((before.min(priority), since));
+            let (before, since) = in_flight.dirty.unwrap_or((priority, now));
+            in_flight.dirty = Some((before.min(priority), since));
             return;
         }
         let entry = match self.waiting.get(key).copied() {
@@ -100,7 +114,7 @@ impl Queue {
         self.waiting.insert(key.clone(), entry);
     }
 
-    /// The next key that is due; it counts as in flight until [`Queue::land`].
+    /// The next key that is due; it is in flight until [`Queue::done`].
     pub fn pop(&mut self, now: MonotonicTime) -> Option<Dequeued> {
         let is_fair_turn = self.n_pops % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1;
         let first = |order: &BTreeMap<(MonotonicTime, u64), Key>| {
@@ -114,28 +128,29 @@ impl Queue {
         let key = self.order[class].remove(&at)?;
         let Waiting { priority, since, .. } = self.waiting.remove(&key)?;
         if self.waiting.is_empty() {
-            // Everything waits at the start, and hardly anything ever after.
+            // The initial sync enqueues every key; later only a few wait at a time.
             self.waiting.shrink_to(WAITING_MIN);
         }
-        self.in_flight.insert(key.clone(), InFlight { since: now, again: None });
+        self.in_flight.insert(key.clone(), InFlight { since: now, dirty: None });
         Some(Dequeued { key, priority, since })
     }
 
-    /// The sync of `key` is over. Says what came in meanwhile, and since when.
+    /// The sync of `key` has ended. Returns the changes that arrived meanwhile: their highest
+    /// priority, and when the first arrived.
     pub fn done(&mut self, key: &Key) -> Option<(Priority, MonotonicTime)> {
-        self.in_flight.remove(key)?.again
+        self.in_flight.remove(key)?.dirty
     }
 
-    /// Puts back a key that was taken and for which nothing was done, with what came in meanwhile.
+    /// Enqueues a key again for which nothing was sent, together with later changes.
     pub fn requeue(&mut self, dequeued: Dequeued, due: MonotonicTime) {
         let Dequeued { key, priority, since } = dequeued;
-        let again = self.done(&key).map_or(priority, |(again, _)| again.min(priority));
-        self.enqueue(&key, again, due, since);
+        let priority = self.done(&key).map_or(priority, |(changed, _)| changed.min(priority));
+        self.enqueue(&key, priority, due, since);
     }
 
-    /// Whether a key that was taken changed since.
+    /// Whether a key in flight has changed since it was dequeued.
     pub fn changed_in_flight(&self, key: &Key) -> bool {
-        self.in_flight.get(key).is_some_and(|in_flight| in_flight.again.is_some())
+        self.in_flight.get(key).is_some_and(|in_flight| in_flight.dirty.is_some())
     }
 
     /// When the next key is due.
@@ -143,6 +158,7 @@ impl Queue {
         self.order.iter().filter_map(|order| Some(order.first_key_value()?.0.0)).min()
     }
 
+    /// None if the key is neither waiting nor in flight.
     pub fn phase(&self, key: &Key) -> Option<KeyPhase> {
         if let Some(in_flight) = self.in_flight.get(key) {
             return Some(KeyPhase::InFlight { since: in_flight.since });
@@ -151,47 +167,39 @@ impl Queue {
         Some(KeyPhase::Waiting { since: *since, due: *due })
     }
 
-    /// Moves a waiting key to an earlier time; others stay as they are.
+    /// Makes a waiting key due earlier; does nothing for other keys.
     pub fn expedite(&mut self, key: &Key, due: MonotonicTime) {
         let Some(waiting) = self.waiting.get(key).copied() else { return };
         self.enqueue(key, waiting.priority, due, waiting.since);
     }
 
-    /// Forgets all that waits. What flies must still land.
+    /// Drops all waiting keys. Keys in flight stay until [`Queue::done`].
     pub fn clear(&mut self) {
         self.waiting.clear();
         self.order.iter_mut().for_each(BTreeMap::clear);
-        self.in_flight.values_mut().for_each(|in_flight| in_flight.again = None);
+        self.in_flight.values_mut().for_each(|in_flight| in_flight.dirty = None);
     }
 
     pub fn n_in_flight(&self) -> usize {
         self.in_flight.len()
     }
 
-    /// Waiting and due, waiting for a later time, and the longest wait of the former.
-    pub fn census(&self, now: MonotonicTime) -> (usize, usize, Duration) {
+    pub fn counts(&self, now: MonotonicTime) -> QueueCounts {
         let due = self.waiting.values().filter(|waiting| waiting.due <= now);
-        let oldest = due.clone().map(|waiting| now.since(waiting.since)).max();
-        let n_due = due.count();
-        (n_due, self.waiting.len() - n_due, oldest.unwrap_or_default())
+        let oldest_wait = due.clone().map(|waiting| now.since(waiting.since)).max();
+        let oldest_in_flight = self.in_flight.values().map(|one| now.since(one.since)).max();
+        QueueCounts {
+            n_due: due.count(),
+            oldest_wait: oldest_wait.unwrap_or_default(),
+            n_in_flight: self.in_flight.len(),
+            oldest_in_flight: oldest_in_flight.unwrap_or_default(),
+            n_adds: self.n_adds,
+        }
     }
 
-    pub fn oldest_in_flight(&self, now: MonotonicTime) -> Duration {
-        self.in_flight
-            .values()
-            .map(|in_flight| now.since(in_flight.since))
-            .max()
-            .unwrap_or_default()
-    }
-
-    /// Waiting and flying keys, in no particular order.
+    /// All keys that are waiting or in flight, in no particular order.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.waiting.keys().chain(self.in_flight.keys())
-    }
-
-    /// Distinct wishes since the beginning.
-    pub fn n_adds(&self) -> u64 {
-        self.n_adds
     }
 }
 
@@ -207,7 +215,7 @@ mod tests {
         Key::new("ns", name)
     }
 
-    fn order(queue: &mut Queue, now: MonotonicTime) -> Vec<String> {
+    fn pop_all(queue: &mut Queue, now: MonotonicTime) -> Vec<String> {
         std::iter::from_fn(|| queue.pop(now))
             .map(|dequeued| dequeued.key.name.to_string())
             .collect()
@@ -219,7 +227,7 @@ mod tests {
         queue.enqueue(&key("start"), Priority::Background, at(0), at(0));
         queue.enqueue(&key("change"), Priority::Live, at(1), at(1));
         queue.enqueue(&key("removal"), Priority::Removal, at(2), at(2));
-        assert_eq!(order(&mut queue, at(2)), ["removal", "change", "start"]);
+        assert_eq!(pop_all(&mut queue, at(2)), ["removal", "change", "start"]);
     }
 
     #[test]
@@ -260,17 +268,30 @@ mod tests {
     }
 
     #[test]
+    fn counts_leave_out_keys_that_are_due_later() {
+        let mut queue = Queue::default();
+        queue.enqueue(&key("sent"), Priority::Live, at(0), at(0));
+        assert!(queue.pop(at(1)).is_some());
+        queue.enqueue(&key("due"), Priority::Live, at(2), at(2));
+        queue.enqueue(&key("later"), Priority::Live, at(9), at(2));
+        let counts = queue.counts(at(5));
+        assert_eq!((counts.n_due, counts.oldest_wait), (1, Duration::from_secs(3)));
+        assert_eq!((counts.n_in_flight, counts.oldest_in_flight), (1, Duration::from_secs(4)));
+        assert_eq!(counts.n_adds, 3);
+    }
+
+    #[test]
     fn continuous_removals_do_not_starve_other_keys() {
         let mut queue = Queue::default();
         queue.enqueue(&key("start"), Priority::Background, at(0), at(0));
-        let mut n_taken = 0;
+        let mut n_popped = 0;
         loop {
-            queue.enqueue(&key(&format!("r{n_taken}")), Priority::Removal, at(1), at(1));
-            n_taken += 1;
+            queue.enqueue(&key(&format!("r{n_popped}")), Priority::Removal, at(1), at(1));
+            n_popped += 1;
             if queue.pop(at(1)).expect("something is due").key.name.as_ref() == "start" {
                 break;
             }
-            assert!(n_taken <= FAIRNESS_INTERVAL, "starved");
+            assert!(n_popped <= FAIRNESS_INTERVAL, "starved");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What people may set, already checked.
+//! Settings, already validated.
 
 use std::time::Duration;
 
@@ -9,16 +9,17 @@ pub struct Settings {
     pub plan: endpointd_plan::Settings,
     /// The controllers that run; in the order of [`Controller::ALL`].
     pub controllers: Vec<ControllerSettings>,
-    /// Where the jitter of back-offs begins; the same seed gives the same engine.
+    /// Seed of the back-off jitter; the same seed and inputs give the same effects.
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerSettings {
     pub controller: Controller,
-    /// Keys that may be in flight at once.
+    /// Syncs in flight at once.
     pub syncs_max: usize,
-    /// How long changes are collected before they are acted upon.
+    /// Delay between a change and its sync, so that changes are batched; Kubernetes
+    /// `--endpoint-updates-batch-period`.
     pub batch_period: Duration,
 }
 
@@ -39,7 +40,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The kinds of objects the controllers that run look at.
+    /// The resources that the controllers read, in the order of [`WatchedResource::ALL`].
     pub fn watched_resources(&self) -> Vec<WatchedResource> {
         let needs = |controller: Controller| match controller {
             Controller::Slices => [
@@ -56,8 +57,8 @@ impl Settings {
                 &[WatchedResource::Services, WatchedResource::Endpoints, WatchedResource::Slices]
             }
         };
-        let is_needed = |kind: &WatchedResource| {
-            self.controllers.iter().any(|one| needs(one.controller).contains(kind))
+        let is_needed = |resource: &WatchedResource| {
+            self.controllers.iter().any(|one| needs(one.controller).contains(resource))
         };
         WatchedResource::ALL.into_iter().filter(is_needed).collect()
     }

@@ -1,10 +1,10 @@
-//! Time as the engine knows it: told, never asked for.
+//! Time as an argument: the engine has no clock.
 
 use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
 
-/// A point in monotonic time, counted from wherever the caller's clock started.
+/// Monotonic time since the start of the caller's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MonotonicTime(Duration);
 
@@ -15,7 +15,7 @@ impl MonotonicTime {
         Self(elapsed)
     }
 
-    /// How long ago `earlier` was; nothing if it is yet to come.
+    /// The time from `earlier` to now; zero if `earlier` is in the future.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

@@ -1,105 +1,88 @@
-//! Slices go before Endpoints.
+//! Endpoints are written after the EndpointSlices of the same Service.
 //!
-//! Nearly everybody routes by slices, and two writes at the same moment make each other late: they
-//! share the processors of the API server. So the Endpoints of a key give way while its slices are
-//! on their way. What becomes of the slices does not matter, and neither controller can hold up the
-//! other for longer than a moment.
+//! Nearly all consumers route by slices, and two writes at the same time slow each other down in
+//! the API server. So a plan for Endpoints is deferred while the slices of its key are queued or in
+//! flight, until their sync ends, well or not, and for at most [`ENDPOINTS_DELAY_MAX`].
 //!
-//! They are planned at once all the same, while all that a plan looks at is still at hand. A plan
-//! that is overtaken by another change is dropped: nothing of it has happened yet.
+//! Endpoints are planned before they are deferred, while the CPU caches still hold what both plans
+//! read. If the key changes meanwhile, the deferred plan is dropped: nothing of it has been sent.
 
 use std::time::Duration;
 
 use endpointd_model::{Controller, Key};
 
 use crate::MonotonicTime;
-use crate::engine::Engine;
-use crate::queue::{Dequeued, KeyPhase, Priority};
-use crate::sync::Planned;
+use crate::controllers::{Controllers, Work};
+use crate::planning::Planned;
+use crate::queue::{KeyPhase, Priority};
 
-/// No Endpoints wait longer than this for their slices: several times what a write takes, and too
-/// short for anybody to record.
+/// Several times what a write takes, and short compared with the propagation of Endpoints.
 pub const ENDPOINTS_DELAY_MAX: Duration = Duration::from_millis(25);
 
-/// A plan that gives way. Its key counts as in flight.
+/// Plans for Endpoints that wait for slices. Their keys count as in flight.
+#[derive(Debug, Default)]
+pub struct DeferredPlans {
+    plans: Vec<DeferredPlan>,
+}
+
 #[derive(Debug)]
-pub struct DeferredPlan {
-    lane: usize,
-    dequeued: Dequeued,
+struct DeferredPlan {
+    work: Work,
     planned: Planned,
     until: MonotonicTime,
 }
 
-impl Engine {
-    /// Until when this key should wait for another controller, if it should. A start-up is no time
-    /// for manners: there the server has all it can do anyway.
-    pub(crate) fn should_defer(
-        &self,
-        lane: usize,
-        dequeued: &Dequeued,
-        now: MonotonicTime,
-    ) -> Option<MonotonicTime> {
-        let is_polite = self.controllers[lane].settings.controller == Controller::Endpoints
-            && dequeued.priority != Priority::Background;
-        let until = dequeued.since + ENDPOINTS_DELAY_MAX;
-        (is_polite && now < until && self.has_slice_sync(&dequeued.key, now)).then_some(until)
+impl DeferredPlans {
+    pub fn push(&mut self, work: Work, planned: Planned, until: MonotonicTime) {
+        self.plans.push(DeferredPlan { work, planned, until });
     }
 
-    fn has_slice_sync(&self, key: &Key, now: MonotonicTime) -> bool {
-        let slices =
-            self.controllers.iter().find(|lane| lane.settings.controller == Controller::Slices);
-        slices.and_then(|lane| lane.queue.phase(key)).is_some_and(|phase| match phase {
-            KeyPhase::Waiting { due, .. } => due <= now,
-            KeyPhase::InFlight { .. } => true,
-        })
-    }
-
-    pub(crate) fn defer(
-        &mut self,
-        lane: usize,
-        dequeued: Dequeued,
-        planned: Planned,
-        until: MonotonicTime,
-    ) {
-        self.deferred.push(DeferredPlan { lane, dequeued, planned, until });
-    }
-
-    /// A sync is over: whoever gave way to it need not wait any more.
-    pub(crate) fn release_deferred(
-        &mut self,
-        controller: Controller,
-        key: &Key,
-        now: MonotonicTime,
-    ) {
+    /// A sync has ended: if it was one of slices, the Endpoints of its key are due now.
+    pub fn release(&mut self, controller: Controller, key: &Key, now: MonotonicTime) {
         if controller == Controller::Slices
-            && let Some(waiting) = self.deferred.iter_mut().find(|one| one.dequeued.key == *key)
+            && let Some(plan) = self.plans.iter_mut().find(|plan| plan.work.owner.key == *key)
         {
-            waiting.until = now;
+            plan.until = now;
         }
     }
 
-    /// Goes on with a key that has waited long enough. Says whether there was one.
-    pub(crate) fn run_due_deferred(&mut self, now: MonotonicTime) -> bool {
-        let Some(at) = self.deferred.iter().position(|one| one.until <= now) else { return false };
-        let DeferredPlan { lane, dequeued, planned, .. } = self.deferred.swap_remove(at);
-        let queue = &mut self.controllers[lane].queue;
-        if queue.changed_in_flight(&dequeued.key) {
-            queue.requeue(dequeued, now);
-        } else {
-            self.carry_out(lane, &dequeued, planned, now);
-        }
-        true
+    /// Takes out one plan that has waited long enough.
+    pub fn pop_due(&mut self, now: MonotonicTime) -> Option<(Work, Planned)> {
+        let at = self.plans.iter().position(|plan| plan.until <= now)?;
+        let DeferredPlan { work, planned, .. } = self.plans.swap_remove(at);
+        Some((work, planned))
     }
 
-    /// Nobody plans any more.
-    pub(crate) fn drop_deferred(&mut self) {
-        for one in self.deferred.drain(..) {
-            self.controllers[one.lane].queue.done(&one.dequeued.key);
-        }
+    pub fn next_due(&self) -> Option<MonotonicTime> {
+        self.plans.iter().map(|plan| plan.until).min()
     }
 
-    /// When the next one has waited long enough.
-    pub(crate) fn next_deferred_due(&self) -> Option<MonotonicTime> {
-        self.deferred.iter().map(|one| one.until).min()
+    /// Drops all plans; their keys are no longer in flight.
+    pub fn clear(&mut self, controllers: &mut Controllers) {
+        for DeferredPlan { work, .. } in self.plans.drain(..) {
+            controllers.of_mut(&work.owner).queue.done(&work.owner.key);
+        }
     }
+}
+
+/// Until when the plan of this key is deferred; `None` if it is carried out at once. The initial
+/// sync is not ordered: the API server is saturated then anyway.
+pub fn deferred_until(
+    work: &Work,
+    controllers: &Controllers,
+    now: MonotonicTime,
+) -> Option<MonotonicTime> {
+    if work.owner.controller != Controller::Endpoints || work.priority == Priority::Background {
+        return None;
+    }
+    let until = work.since + ENDPOINTS_DELAY_MAX;
+    let is_slice_sync_due = || {
+        let slices = controllers.get(Controller::Slices);
+        match slices.and_then(|slices| slices.queue.phase(&work.owner.key)) {
+            Some(KeyPhase::Waiting { due, .. }) => due <= now,
+            Some(KeyPhase::InFlight { .. }) => true,
+            None => false,
+        }
+    };
+    (now < until && is_slice_sync_due()).then_some(until)
 }

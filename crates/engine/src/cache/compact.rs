@@ -1,10 +1,10 @@
-//! Published objects in few bytes. Of all we know they are the most, and nearly all the time nobody
-//! looks at them; as objects they would be several times the size of the pods they tell of. So each
-//! is kept as one run of bytes and unpacked for the time of one plan.
+//! Published objects in few bytes. They are most of what the cache holds, and are read only when
+//! their key is planned. As structs they would take several times the memory of the pods they list,
+//! so each is encoded as one byte string and decoded for one plan.
 //!
-//! Rows of a slice resemble each other: a text is written as what it shares with the text before it
-//! in the same column, and the rest; uids and addresses as the numbers they are. Nothing is lost,
-//! and one object has one form: equal bytes are equal objects.
+//! The rows of a slice resemble each other, so a string is written as the number of bytes it shares
+//! with the string before it in the same column, and the rest; uids and IP addresses are written as
+//! numbers. The encoding is lossless and canonical: equal bytes mean equal objects.
 
 mod columns;
 mod endpoints;
@@ -21,15 +21,15 @@ use self::reader::Reader;
 use self::writer::Writer;
 use crate::interner::Interner;
 
-/// An object without its key and its uid.
+/// An encoded object, without its key and uid.
 #[derive(Clone, Debug)]
 pub struct CompactObject {
     bytes: Box<[u8]>,
-    /// Before it is what every write changes.
+    /// Before it are resourceVersion and generation, which every write changes.
     content_offset: u32,
 }
 
-/// What an object is unpacked with.
+/// The part of an object that is stored beside its bytes.
 pub struct Identity<'a> {
     pub namespace: &'a SharedStr,
     pub name: &'a SharedStr,
@@ -86,7 +86,7 @@ impl CompactObject {
         (reader, meta)
     }
 
-    /// Equal but for what every write changes.
+    /// Equal except for resourceVersion and generation.
     pub fn same_content(&self, other: &Self) -> bool {
         self.content() == other.content()
     }

@@ -1,31 +1,30 @@
-//! Nodes, the pods on them, and the share of each zone.
+//! Nodes, the pods on them, and each zone's share of CPU.
 
-use endpointd_model::{Node, ResourceVersion, SharedStr};
-use endpointd_mutants::{Mutant, is_on};
+use endpointd_model::{Controller, Key, Node, ResourceVersion, SharedStr};
 use endpointd_plan::{NodeState, Topology};
 use hashbrown::HashMap;
 use slab::Slab;
 
+use super::cached::{Accept, Cached, Freshness};
 use super::pods::{NodeSlot, PodId};
-use super::{Cache, Cached, DirtyKeys, ListEpoch, is_replay, newer_epoch};
+use super::{Cache, DirtyKeys, ListEpoch};
 use crate::queue::Priority;
-use endpointd_model::{Controller, Key};
 
 #[derive(Debug, Default)]
 pub struct Nodes {
     records: Slab<NodeRecord>,
     by_name: HashMap<SharedStr, u32>,
-    n_known: usize,
+    n_cached: usize,
     topology: Topology,
-    is_topology_old: bool,
+    is_topology_outdated: bool,
 }
 
-/// A node that exists, or that pods say they run on.
+/// A node that is cached, or that is only known as the node of a pod.
 #[derive(Debug)]
 struct NodeRecord {
     name: SharedStr,
     cached: Option<Cached<Node>>,
-    /// A live read said that there is no such node.
+    /// A live read found no such node.
     is_confirmed_absent: bool,
     pods: Vec<PodId>,
 }
@@ -38,7 +37,7 @@ impl Nodes {
         NodeSlot::new(node, (pods.len() - 1) as u32)
     }
 
-    /// Frees the seat. Says which pod sits there now, if one moved.
+    /// Frees the slot. Returns the pod that has moved into it, if one has.
     pub fn remove(&mut self, slot: NodeSlot) -> Option<PodId> {
         let pods = &mut self.records[slot.node() as usize].pods;
         pods.swap_remove(slot.position as usize);
@@ -58,6 +57,31 @@ impl Nodes {
             None if record.is_confirmed_absent => NodeState::Gone,
             None => NodeState::Unknown,
         }
+    }
+
+    pub fn contains(&self, name: &SharedStr) -> bool {
+        let id = self.by_name.get(name);
+        id.is_some_and(|id| self.records[*id as usize].cached.is_some())
+    }
+
+    pub fn n_cached(&self) -> usize {
+        self.n_cached
+    }
+
+    pub fn freshness_mut(&mut self, name: &SharedStr) -> Option<&mut Freshness> {
+        let id = self.by_name.get(name)?;
+        Some(self.records[*id as usize].cached.as_mut()?.freshness_mut())
+    }
+
+    /// Names of the cached nodes that `is_wanted` selects, in no particular order.
+    pub fn names(
+        &self,
+        is_wanted: impl Fn(&Freshness) -> bool,
+    ) -> impl Iterator<Item = &SharedStr> {
+        self.records.iter().filter_map(move |(_, record)| {
+            let cached = record.cached.as_ref()?;
+            is_wanted(cached.freshness()).then_some(&record.name)
+        })
     }
 
     fn id(&mut self, name: &SharedStr) -> u32 {
@@ -86,47 +110,43 @@ impl Nodes {
 
 impl Cache {
     pub fn put_node(&mut self, node: Node, epoch: ListEpoch, dirty: &mut DirtyKeys) {
-        let version = node.resource_version;
+        let mut freshness = Freshness::new(node.resource_version, epoch);
         let name = self.strings.intern(&node.name);
         let id = self.nodes.id(&name);
         let record = &mut self.nodes.records[id as usize];
-        let mut epoch = epoch;
         if let Some(cached) = &mut record.cached {
-            epoch = newer_epoch(cached.epoch, epoch);
-            cached.epoch = epoch;
-            if is_replay(cached.version, version) {
+            if cached.freshness_mut().accept(freshness) != Accept::New {
                 return;
             }
+            freshness = *cached.freshness();
         }
         let zone = node.zone.as_ref().map(|zone| self.strings.intern(zone));
         let node = Node { name, zone, resource_version: ResourceVersion::NONE, ..node };
-        record.is_confirmed_absent = false;
-        let new = Cached { object: node, version, epoch };
-        let old = record.cached.replace(new).map(|cached| cached.object);
-        let new = &record.cached.as_ref().expect("just put").object;
-        self.nodes.n_known += usize::from(old.is_none());
-        if old.as_ref() != Some(new) {
-            self.nodes.is_topology_old = true;
+        let old = record.cached.take().map(|cached| cached.object);
+        let is_new_zone = old.as_ref().is_none_or(|old| old.zone != node.zone);
+        self.nodes.n_cached += usize::from(old.is_none());
+        if old.as_ref() != Some(&node) {
+            self.nodes.is_topology_outdated = true;
         }
-        let is_late = old.is_none() && is_on(Mutant::LateNodeIgnored);
-        if !is_late && old.is_none_or(|old| old.zone != new.zone) {
+        record.is_confirmed_absent = false;
+        record.cached = Some(Cached::new(node, freshness));
+        if is_new_zone {
             self.add_affected_by_node(id, dirty);
         }
     }
 
+    /// The endpoints on this node stay published until a live read confirms that it is gone: an
+    /// empty list of nodes must not empty every Service.
     pub fn remove_node(&mut self, name: &SharedStr) {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
-        // What is published stays until a live read confirms it: a lost view of the nodes must
-        // not empty every Service.
         if self.nodes.records[id as usize].cached.take().is_some() {
-            self.nodes.records[id as usize].is_confirmed_absent = is_on(Mutant::LostNodeIsGone);
-            self.nodes.n_known -= 1;
-            self.nodes.is_topology_old = true;
+            self.nodes.n_cached -= 1;
+            self.nodes.is_topology_outdated = true;
         }
         self.nodes.drop_if_unused(id);
     }
 
-    /// Pods that ran on a node that is gone from our view: their Services must look again.
+    /// Adds the Services with pods on the node of this name.
     pub fn add_affected_by_node_name(&self, name: &SharedStr, dirty: &mut DirtyKeys) {
         if let Some(&id) = self.nodes.by_name.get(name) {
             self.add_affected_by_node(id, dirty);
@@ -143,44 +163,14 @@ impl Cache {
         }
     }
 
-    pub fn nodes_missing_from_list(
-        &self,
-        epoch: ListEpoch,
-        listed: ResourceVersion,
-    ) -> Vec<SharedStr> {
-        let missing = self.nodes.records.iter().filter(|(_, record)| {
-            let is_old = |cached: &Cached<Node>| cached.epoch != epoch && cached.version <= listed;
-            record.cached.as_ref().is_some_and(is_old)
-        });
-        let mut names: Vec<SharedStr> = missing.map(|(_, record)| record.name.clone()).collect();
-        names.sort_unstable();
-        names
-    }
-
-    pub fn retain_node(&mut self, name: &SharedStr, epoch: ListEpoch) {
-        let Some(&id) = self.nodes.by_name.get(name) else { return };
-        if let Some(cached) = &mut self.nodes.records[id as usize].cached {
-            cached.epoch = newer_epoch(cached.epoch, epoch);
-        }
-    }
-
-    pub fn has_node(&self, name: &SharedStr) -> bool {
-        let id = self.nodes.by_name.get(name);
-        id.is_some_and(|id| self.nodes.records[*id as usize].cached.is_some())
-    }
-
-    pub fn n_nodes(&self) -> usize {
-        self.nodes.n_known
-    }
-
-    /// Recomputes the shares of zones if a node changed. Says whether they are different now.
+    /// Recomputes the topology if a node changed. Returns whether it is different now.
     pub fn refresh_topology(&mut self) -> bool {
-        if !std::mem::take(&mut self.nodes.is_topology_old) {
+        if !std::mem::take(&mut self.nodes.is_topology_outdated) {
             return false;
         }
         let records = self.nodes.records.iter();
-        let cached = records.filter_map(|(_, record)| Some(&record.cached.as_ref()?.object));
-        let topology = Topology::of(cached);
+        let nodes = records.filter_map(|(_, record)| Some(&record.cached.as_ref()?.object));
+        let topology = Topology::of(nodes);
         let is_different = topology != self.nodes.topology;
         self.nodes.topology = topology;
         is_different
@@ -193,7 +183,7 @@ impl Cache {
     fn add_affected_by_node(&self, id: u32, dirty: &mut DirtyKeys) {
         let mut keys = Vec::new();
         for pod in &self.nodes.records[id as usize].pods {
-            let record = &self.pods[pod.index()];
+            let record = &self.pods[pod.index()].object;
             let namespace = &self.namespaces[record.namespace as usize];
             for service in namespace.selectors.services(record.slot.set) {
                 keys.push(Key { namespace: namespace.name.clone(), name: service.clone() });

@@ -1,324 +1,151 @@
-//! Pods in as few bytes as they can be planned from.
+//! Pods: the index by name, and the Services that a change of a pod concerns.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::num::NonZeroU32;
-use std::sync::Arc;
+mod record;
 
-use endpointd_model::{
-    Labels, NamedPort, Phase, Pod, PodIp, PodIps, Readiness, ResourceVersion, SharedStr, Timestamp,
-    Uid, UidRepr,
-};
+use std::hash::BuildHasher;
 
-use super::selector_index::IndexSlot;
+use endpointd_model::{Key, Phase, Pod, SharedStr};
+use endpointd_plan::{PodDifference, pod_difference};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PodId(pub u32);
+use self::record::PodIndexing;
+use super::cached::{Accept, Cached, Freshness};
+use super::{Cache, DirtyKeys, ListEpoch};
+use crate::queue::Priority;
 
-/// What is kept of a pod. Its labels are those of its label set, its node is known by number.
-#[derive(Debug)]
-pub struct PodRecord {
-    pub name: SharedStr,
-    pub version: ResourceVersion,
-    pub slot: IndexSlot,
-    pub node: Option<NodeSlot>,
-    pub namespace: u32,
-    /// When it became ready or stopped to be, in seconds; see [`flag::HAS_SINCE`].
-    since: u32,
-    uuid: [u8; 16],
-    /// Its only address, if there are no others in `ips`.
-    ip: Ipv4Addr,
-    ips: Option<Box<Ips>>,
-    named_ports: PortList,
-    uncommon: Option<Box<UncommonFields>>,
-    pub epoch: u8,
-    flags: u8,
-}
+pub use self::record::{NodeSlot, PodId, PodRecord, PortList};
 
-/// Pods of one template have the same; behind a thin pointer, because there are many pods.
-pub type PortList = Arc<Arc<[NamedPort]>>;
-
-/// Bits of a record.
-mod flag {
-    pub const FAILED: u8 = 1;
-    pub const SUCCEEDED: u8 = 2;
-    pub const IS_TERMINATING: u8 = 4;
-    pub const HAS_READINESS: u8 = 8;
-    pub const IS_READY: u8 = 16;
-    pub const HAS_SINCE: u8 = 32;
-}
-
-/// A pod's place in the list of its node.
-#[derive(Clone, Copy, Debug)]
-pub struct NodeSlot {
-    /// One more than the number, so that no seat takes no room.
-    after_node: NonZeroU32,
-    pub position: u32,
-}
-
-impl NodeSlot {
-    pub fn new(node: u32, position: u32) -> Self {
-        Self { after_node: NonZeroU32::MIN.saturating_add(node), position }
-    }
-
-    pub fn node(self) -> u32 {
-        self.after_node.get() - 1
-    }
-}
-
-/// What few pods have.
-#[derive(Debug, Default)]
-struct UncommonFields {
-    hostname: Option<SharedStr>,
-    subdomain: Option<SharedStr>,
-    /// If it is no UUID.
-    uid: Option<Uid>,
-    /// If it is no whole second of our times.
-    since: Option<Timestamp>,
-}
-
-/// Other addresses than one of IPv4.
-#[derive(Debug, PartialEq)]
-enum Ips {
-    None,
-    V6(Ipv6Addr),
-    Both(Ipv4Addr, Ipv6Addr),
-    Other(PodIps),
-}
-
-/// What the cache adds to a pod.
-pub struct PodIndexing {
-    pub namespace: u32,
-    pub name: SharedStr,
-    pub version: ResourceVersion,
-    pub slot: IndexSlot,
-    pub node: Option<NodeSlot>,
-    pub named_ports: PortList,
-    pub epoch: u8,
-}
-
-impl PodRecord {
-    pub fn new(pod: Pod, indexing: PodIndexing) -> Self {
-        let PodIndexing { namespace, name, version, slot, node, named_ports, epoch } = indexing;
-        let mut uncommon = UncommonFields {
-            hostname: pod.hostname,
-            subdomain: pod.subdomain,
-            ..UncommonFields::default()
-        };
-        let uuid = match pod.uid.form() {
-            UidRepr::Uuid(uuid) => *uuid,
-            UidRepr::Other(_) => {
-                uncommon.uid = Some(pod.uid);
-                [0; 16]
+impl Cache {
+    pub fn put_pod(&mut self, mut pod: Pod, epoch: ListEpoch, dirty: &mut DirtyKeys) {
+        let mut freshness = Freshness::new(pod.resource_version, epoch);
+        let namespace = self.namespace_id(&pod.namespace);
+        let cached = self.find_pod(namespace, &pod.name);
+        if let Some(id) = cached {
+            let known = self.pods[id.index()].freshness_mut();
+            if known.accept(freshness) != Accept::New {
+                return;
             }
-        };
-        let since = pod.readiness.as_ref().and_then(|readiness| readiness.since);
-        let seconds = since.and_then(whole_seconds);
-        uncommon.since = since.filter(|_| seconds.is_none());
-        let (ip, ips) = encode_ips(pod.ips);
-        let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
-        let flags = bit(pod.phase == Phase::Failed, flag::FAILED)
-            | bit(pod.phase == Phase::Succeeded, flag::SUCCEEDED)
-            | bit(pod.is_terminating, flag::IS_TERMINATING)
-            | bit(pod.readiness.is_some(), flag::HAS_READINESS)
-            | bit(pod.readiness.is_some_and(|one| one.is_ready), flag::IS_READY)
-            | bit(seconds.is_some(), flag::HAS_SINCE);
-        let has_uncommon = uncommon.hostname.is_some()
-            || uncommon.subdomain.is_some()
-            || uncommon.uid.is_some()
-            || uncommon.since.is_some();
-        Self {
-            name,
-            version,
-            slot,
-            node,
-            namespace,
-            since: seconds.unwrap_or_default(),
-            uuid,
-            ip,
-            ips: ips.map(Box::new),
-            named_ports,
-            uncommon: has_uncommon.then(|| Box::new(uncommon)),
-            epoch,
-            flags,
+            freshness = *known;
         }
-    }
-
-    /// The pod as plans want it. Its resourceVersion is left out: nothing is decided by it.
-    pub fn decode(
-        &self,
-        namespace: &SharedStr,
-        labels: &Labels,
-        node_name: Option<&SharedStr>,
-    ) -> Pod {
-        let uncommon = self.uncommon.as_deref();
-        Pod {
-            namespace: namespace.clone(),
-            name: self.name.clone(),
-            uid: uncommon
-                .and_then(|uncommon| uncommon.uid.clone())
-                .unwrap_or_else(|| self.uuid.into()),
-            resource_version: ResourceVersion::NONE,
-            labels: labels.clone(),
-            node_name: node_name.cloned(),
-            hostname: uncommon.and_then(|uncommon| uncommon.hostname.clone()),
-            subdomain: uncommon.and_then(|uncommon| uncommon.subdomain.clone()),
-            ips: decode_ips(self.ip, self.ips.as_deref()),
-            phase: self.phase(),
-            readiness: self.readiness(),
-            is_terminating: self.has(flag::IS_TERMINATING),
-            named_ports: (*self.named_ports).clone(),
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        if self.has(flag::FAILED) {
-            Phase::Failed
-        } else if self.has(flag::SUCCEEDED) {
-            Phase::Succeeded
+        let old = cached.map(|id| self.unindex_pod(id));
+        pod.labels = self.intern_labels(&pod.labels);
+        self.add_affected_by_pod(namespace, old.as_ref(), Some(&pod), dirty);
+        let id = cached.unwrap_or_else(|| PodId(self.pods.vacant_key() as u32));
+        let selectors = &mut self.namespaces[namespace as usize].selectors;
+        let slot = selectors.insert(&pod.labels, id);
+        // Reuses the string that the record holds already.
+        let name = cached.map_or(&pod.name, |id| &self.pods[id.index()].object.name).clone();
+        let node_name = pod.node_name.take();
+        let node = node_name.map(|node| self.nodes.insert(&self.strings.intern(&node), id));
+        let named_ports = self.intern_ports(&pod);
+        let indexing = PodIndexing { namespace, name, slot, node, named_ports };
+        let record = Cached::new(PodRecord::new(pod, indexing), freshness);
+        if cached.is_some() {
+            self.pods[id.index()] = record;
         } else {
-            Phase::Active
+            let name = record.object.name.clone();
+            self.pods.insert(record);
+            self.index_pod(namespace, &name, id);
         }
     }
 
-    fn readiness(&self) -> Option<Readiness> {
-        let seconds = self.has(flag::HAS_SINCE).then_some(self.since);
-        let whole = seconds.and_then(|seconds| Timestamp::from_second(seconds.into()).ok());
-        let since = whole.or_else(|| self.uncommon.as_deref()?.since);
-        let is_ready = self.has(flag::IS_READY);
-        self.has(flag::HAS_READINESS).then_some(Readiness { is_ready, since })
+    pub fn remove_pod(&mut self, key: &Key, dirty: &mut DirtyKeys) {
+        let Some(&namespace) = self.namespace_by_name.get(&key.namespace) else { return };
+        let Some(id) = self.find_pod(namespace, &key.name) else { return };
+        let hash = self.hasher.hash_one(&key.name);
+        let pods = &mut self.namespaces[namespace as usize].pods;
+        if let Ok(entry) = pods.find_entry(hash, |other| *other == id) {
+            entry.remove();
+        }
+        let old = self.unindex_pod(id);
+        self.pods.remove(id.index());
+        self.add_affected_by_pod(namespace, Some(&old), None, dirty);
+        self.drop_namespace_if_empty(namespace);
     }
 
-    fn has(&self, flag: u8) -> bool {
-        self.flags & flag != 0
+    pub(super) fn pod_id(&self, key: &Key) -> Option<PodId> {
+        let namespace = self.namespace_by_name.get(&key.namespace)?;
+        self.find_pod(*namespace, &key.name)
     }
-}
 
-/// If that is all there is to the time.
-fn whole_seconds(time: Timestamp) -> Option<u32> {
-    if time.subsec_nanosecond() != 0 {
-        return None;
-    }
-    time.as_second().try_into().ok()
-}
-
-fn encode_ips(ips: PodIps) -> (Ipv4Addr, Option<Ips>) {
-    let other = match (&ips.primary, ips.all.as_ref()) {
-        (Some(PodIp::Ip(IpAddr::V4(primary))), [PodIp::Ip(IpAddr::V4(only))])
-            if primary == only =>
+    /// Takes a pod out of the indexes, and returns it as it was.
+    fn unindex_pod(&mut self, id: PodId) -> Pod {
+        let record = &self.pods[id.index()].object;
+        let (slot, node) = (record.slot, record.node);
+        let namespace = &mut self.namespaces[record.namespace as usize];
+        let labels = namespace.selectors.labels(slot.set);
+        let node_name = node.map(|node| self.nodes.name(node.node()));
+        let old = record.decode(&namespace.name, labels, node_name);
+        if let Some(moved) = namespace.selectors.remove(slot) {
+            self.pods[moved.index()].object.slot.position = slot.position;
+        }
+        if let Some(node) = node
+            && let Some(moved) = self.nodes.remove(node)
+            && let Some(moved) = &mut self.pods[moved.index()].object.node
         {
-            return (*only, None);
+            moved.position = node.position;
         }
-        (None, []) => Ips::None,
-        (Some(PodIp::Ip(IpAddr::V6(primary))), [PodIp::Ip(IpAddr::V6(only))])
-            if primary == only =>
-        {
-            Ips::V6(*only)
-        }
-        (
-            Some(PodIp::Ip(IpAddr::V4(primary))),
-            [PodIp::Ip(IpAddr::V4(v4)), PodIp::Ip(IpAddr::V6(v6))],
-        ) if primary == v4 => Ips::Both(*v4, *v6),
-        (Some(_) | None, _) => Ips::Other(ips),
-    };
-    (Ipv4Addr::UNSPECIFIED, Some(other))
-}
-
-fn decode_ips(ip: Ipv4Addr, ips: Option<&Ips>) -> PodIps {
-    let one = |ip: IpAddr| PodIps { primary: Some(PodIp::Ip(ip)), all: Arc::new([PodIp::Ip(ip)]) };
-    match ips {
-        None => one(ip.into()),
-        Some(Ips::None) => PodIps::default(),
-        Some(Ips::V6(ip)) => one((*ip).into()),
-        Some(Ips::Both(v4, v6)) => PodIps {
-            primary: Some(PodIp::Ip((*v4).into())),
-            all: Arc::new([PodIp::Ip((*v4).into()), PodIp::Ip((*v6).into())]),
-        },
-        Some(Ips::Other(ips)) => ips.clone(),
+        old
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use endpointd_model::Key;
-
-    use super::super::selector_index::SelectorIndex;
-    use super::*;
-
-    fn back_and_forth(pod: &Pod) -> Pod {
-        let slot = SelectorIndex::default().insert(&pod.labels, PodId(0));
-        let indexing = PodIndexing {
-            namespace: 0,
-            name: pod.name.clone(),
-            version: ResourceVersion::NONE,
-            slot,
-            node: None,
-            named_ports: Arc::new(pod.named_ports.clone()),
-            epoch: 0,
+    /// Adds the Services that publish either version of a pod, if the change concerns them.
+    fn add_affected_by_pod(
+        &mut self,
+        namespace: u32,
+        old: Option<&Pod>,
+        new: Option<&Pod>,
+        dirty: &mut DirtyKeys,
+    ) {
+        let difference = match (old, new) {
+            (Some(old), Some(new)) => pod_difference(old, new),
+            (Some(_), None) | (None, Some(_)) => PodDifference::Content,
+            (None, None) => PodDifference::None,
         };
-        let record = PodRecord::new(pod.clone(), indexing);
-        record.decode(&pod.namespace, &pod.labels, pod.node_name.as_ref())
-    }
-
-    #[test]
-    fn addresses_survive_a_round_trip() {
-        let ip = |text: &str| PodIp::parse(text);
-        for (primary, all) in [
-            (None, vec![]),
-            (Some("10.0.0.1"), vec!["10.0.0.1"]),
-            (Some("0.0.0.0"), vec!["0.0.0.0"]),
-            (Some("fd00::1"), vec!["fd00::1"]),
-            (Some("10.0.0.1"), vec!["10.0.0.1", "fd00::1"]),
-            (Some("fd00::1"), vec!["fd00::1", "10.0.0.1"]),
-            (Some("10.0.0.1"), vec![]),
-            (None, vec!["10.0.0.1"]),
-            (Some("10.0.0.2"), vec!["10.0.0.1"]),
-            (Some("nonsense"), vec!["nonsense"]),
-        ] {
-            let ips = PodIps { primary: primary.map(ip), all: all.into_iter().map(ip).collect() };
-            let pod = Pod { ips, ..Pod::default() };
-            assert_eq!(back_and_forth(&pod), pod);
+        if difference == PodDifference::None {
+            return;
         }
-    }
-
-    #[test]
-    fn readiness_survives_a_round_trip() {
-        let times = ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5Z", "1969-12-31T23:59:59Z"];
-        let times = times.map(|time| time.parse().ok());
-        for since in times.into_iter().chain([None, Some(Timestamp::MAX)]) {
-            for is_ready in [true, false] {
-                let readiness = Some(Readiness { is_ready, since });
-                let pod = Pod { readiness, ..Pod::default() };
-                assert_eq!(back_and_forth(&pod), pod);
+        let namespace = &self.namespaces[namespace as usize];
+        let selecting = |pod: &Pod| namespace.selectors.selecting(&pod.labels);
+        let before = old.map(selecting).unwrap_or_default();
+        let after = new.map(selecting).unwrap_or_default();
+        let priority = if stops_traffic(old, new) { Priority::Removal } else { Priority::Live };
+        for service in &before {
+            let stays = after.binary_search(service).is_ok();
+            if !stays || difference == PodDifference::Content {
+                let priority = if stays { priority } else { leaving_priority(old, priority) };
+                dirty.add_pods(Key::new(namespace.name.clone(), service.clone()), priority);
             }
         }
-        let pod = Pod { readiness: None, ..Pod::default() };
-        assert_eq!(back_and_forth(&pod), pod);
-    }
-
-    #[test]
-    fn uncommon_fields_survive_a_round_trip() {
-        let key = Key::new("shop", "web-1");
-        for uid in ["5e2cb0a7-91d0-4a5b-8f1e-0123456789ab", "not-a-uuid", ""] {
-            for phase in [Phase::Active, Phase::Failed, Phase::Succeeded] {
-                let pod = Pod {
-                    namespace: key.namespace.clone(),
-                    name: key.name.clone(),
-                    uid: uid.into(),
-                    phase,
-                    hostname: Some("web-1".into()),
-                    subdomain: Some("web".into()),
-                    node_name: Some("node-1".into()),
-                    is_terminating: phase == Phase::Failed,
-                    ..Pod::default()
-                };
-                assert_eq!(back_and_forth(&pod), pod);
-            }
+        for service in after.iter().filter(|service| before.binary_search(service).is_err()) {
+            dirty.add_pods(Key::new(namespace.name.clone(), service.clone()), Priority::Live);
         }
     }
 
-    #[test]
-    fn pod_record_has_at_most_96_bytes() {
-        assert!(size_of::<PodRecord>() <= 96, "{} bytes", size_of::<PodRecord>());
-        assert!(size_of::<Option<NodeSlot>>() == 8);
+    fn find_pod(&self, namespace: u32, name: &SharedStr) -> Option<PodId> {
+        let pods = &self.namespaces[namespace as usize].pods;
+        let is_it = |id: &PodId| self.pods[id.index()].object.name == *name;
+        pods.find(self.hasher.hash_one(name), is_it).copied()
     }
+
+    fn index_pod(&mut self, namespace: u32, name: &SharedStr, id: PodId) {
+        let Self { pods, namespaces, hasher, .. } = self;
+        let rehash = |id: &PodId| hasher.hash_one(&pods[id.index()].object.name);
+        namespaces[namespace as usize].pods.insert_unique(hasher.hash_one(name), id, rehash);
+    }
+}
+
+/// Whether the change takes an endpoint out of traffic.
+fn stops_traffic(old: Option<&Pod>, new: Option<&Pod>) -> bool {
+    let serves = |pod: &Pod| pod.is_ready() && !pod.is_terminating;
+    match (old, new) {
+        (Some(old), Some(new)) => {
+            serves(old) && (!serves(new) || old.phase != new.phase || old.ips != new.ips)
+        }
+        (Some(old), None) => old.phase == Phase::Active,
+        (None, _) => false,
+    }
+}
+
+/// A pod that a Service no longer selects stops getting its traffic, if it got any.
+fn leaving_priority(old: Option<&Pod>, otherwise: Priority) -> Priority {
+    if old.is_some_and(Pod::is_ready) { Priority::Removal } else { otherwise }
 }

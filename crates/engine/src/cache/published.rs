@@ -1,61 +1,67 @@
-//! What is published: Endpoints and slices as the API server has them, as far as we know.
+//! Published objects: Endpoints and EndpointSlices as the API server stores them.
 
 use endpointd_model::{
     Controller, EndpointSlice, Endpoints, Key, Labels, Meta, Object, PublishedResource,
     ResourceVersion, Service, SharedStr, Uid, names,
 };
-use endpointd_mutants::{Mutant, is_on};
 use hashbrown::HashMap;
 
+use super::cached::{Accept, Cached, Freshness};
 use super::compact::{CompactObject, Identity};
 use super::selector_index::push_exact;
-use super::{Cache, Cached, DirtyKeys, ListEpoch, Namespace, is_replay, newer_epoch};
+use super::{Cache, DirtyKeys, ListEpoch, Namespace};
 use crate::interner::Interner;
 use crate::queue::Priority;
 
 /// The published objects of one namespace.
 #[derive(Debug, Default)]
 pub struct Published {
-    endpoints: HashMap<SharedStr, Cached<CachedEndpoints>>,
-    slices: HashMap<SharedStr, Cached<CachedSlice>>,
-    /// Names of slices by the Service they say they belong to.
+    pub(super) endpoints: HashMap<SharedStr, Cached<CachedEndpoints>>,
+    pub(super) slices: HashMap<SharedStr, Cached<CachedSlice>>,
+    /// Names of slices by the Service that their label names.
     slices_by_service: HashMap<SharedStr, Vec<SharedStr>>,
 }
 
-/// A slice, and what is asked of it more often than it is planned with.
+/// A compact slice, and the fields that are needed without decoding it.
 #[derive(Debug)]
 pub struct CachedSlice {
     uid: Uid,
     compact: CompactObject,
-    /// The Service it says it belongs to.
+    /// The Service that its label names.
     service: Option<SharedStr>,
-    /// Which of our controllers manages it.
+    /// The controller of ours that its label names.
     controller: Option<Controller>,
 }
 
-/// Endpoints likewise.
+/// Compact Endpoints, likewise.
 #[derive(Debug)]
 pub struct CachedEndpoints {
     uid: Uid,
     compact: CompactObject,
-    /// Written by our controller, and no lock.
+    /// Written by our controller, and not a leader election lock.
     is_ours: bool,
-    /// For the election of a leader.
     is_lock: bool,
 }
 
-/// Where a copy of an object comes from.
+/// Where a copy of a published object comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The watch: someone may have changed it behind our back.
-    Watch,
-    /// The answer to our own write, or a live read of it.
-    Answer,
+    /// A watch or a live read: another client may have changed it, so its owner is synced.
+    Observed,
+    /// The response to our own write: its owner need not be synced again.
+    OwnWrite,
 }
 
-/// Objects that the API server told us are gone, until the watch says so too. Older events about
-/// them must not bring them back.
+/// Objects whose deletion the API server has confirmed and the watch has not reported yet, with the
+/// epoch of that moment. Older events about them must not restore them.
 pub type Tombstones = HashMap<(PublishedResource, Uid), ListEpoch>;
+
+/// The identity of a published object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedObject {
+    pub uid: Uid,
+    pub version: ResourceVersion,
+}
 
 impl Published {
     pub fn is_empty(&self) -> bool {
@@ -70,30 +76,20 @@ impl Published {
         self.endpoints.contains_key(name)
     }
 
-    fn has_our_endpoints(&self, name: &str) -> bool {
-        self.endpoints.get(name).is_some_and(|cached| cached.object.is_ours)
-    }
-
-    /// The names of the slices that carry the name of a Service, in no particular order.
+    /// Names of the slices of a Service, in no particular order.
     pub fn slices_of(&self, service: &str) -> &[SharedStr] {
         self.slices_by_service.get(service).map_or(&[], Vec::as_slice)
     }
 
-    /// Names that something is published under.
+    /// Names of Endpoints, and of Services that slices name, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = &SharedStr> {
         let only_slices = self.slices_by_service.keys();
         let only_slices = only_slices.filter(|name| !self.endpoints.contains_key(*name));
         self.endpoints.keys().chain(only_slices)
     }
 
-    fn n_compact_bytes(&self) -> usize {
-        let slices = self.slices.values().map(|cached| &cached.object.compact);
-        let endpoints = self.endpoints.values().map(|cached| &cached.object.compact);
-        slices.chain(endpoints).map(CompactObject::n_bytes).sum()
-    }
-
-    /// Whether the mirroring controller could have anything to do.
-    pub fn may_mirror(&self, name: &SharedStr, service: Option<&Service>) -> bool {
+    /// Whether the mirroring controller could have something to write for this name.
+    pub fn may_mirror(&self, name: &str, service: Option<&Service>) -> bool {
         let is_manual = service.is_some_and(|service| service.selector.is_empty());
         (is_manual && self.endpoints.contains_key(name))
             || self.slices_of(name).iter().any(|slice| self.is_mirrored(slice))
@@ -102,6 +98,37 @@ impl Published {
     fn is_mirrored(&self, slice: &str) -> bool {
         let slice = self.slices.get(slice);
         slice.is_some_and(|cached| cached.object.controller == Some(Controller::Mirror))
+    }
+
+    fn has_our_endpoints(&self, name: &str) -> bool {
+        self.endpoints.get(name).is_some_and(|cached| cached.object.is_ours)
+    }
+
+    fn n_compact_bytes(&self) -> usize {
+        let slices = self.slices.values().map(|cached| &cached.object.compact);
+        let endpoints = self.endpoints.values().map(|cached| &cached.object.compact);
+        slices.chain(endpoints).map(CompactObject::n_bytes).sum()
+    }
+
+    fn remove_slice(&mut self, name: &SharedStr) -> Option<CachedSlice> {
+        let slice = self.slices.remove(name)?.object;
+        if let Some(service) = &slice.service
+            && let Some(slices) = self.slices_by_service.get_mut(service)
+        {
+            slices.retain(|other| other != name);
+            if slices.is_empty() {
+                self.slices_by_service.remove(service);
+            }
+        }
+        Some(slice)
+    }
+
+    fn insert_slice(&mut self, name: &SharedStr, slice: Cached<CachedSlice>) {
+        if let Some(service) = &slice.object.service {
+            let slices = self.slices_by_service.entry(service.clone()).or_default();
+            push_exact(slices, name.clone());
+        }
+        self.slices.insert(name.clone(), slice);
     }
 }
 
@@ -116,12 +143,12 @@ impl CachedSlice {
         }
     }
 
-    /// Equal but for what every write changes.
+    /// Equal except for resourceVersion and generation, which every write changes.
     fn same_content(&self, other: &Self) -> bool {
         self.uid == other.uid && self.compact.same_content(&other.compact)
     }
 
-    /// Who must look again when this slice is not what it was.
+    /// The key to sync when this slice changes.
     fn owner(&self, namespace: &SharedStr) -> Option<(Controller, Key)> {
         Some((self.controller?, Key::new(namespace.clone(), self.service.clone()?)))
     }
@@ -140,7 +167,7 @@ impl CachedEndpoints {
         }
     }
 
-    /// Equal but for what every write changes.
+    /// Equal except for resourceVersion and generation, which every write changes.
     fn same_content(&self, other: &Self) -> bool {
         self.uid == other.uid && self.compact.same_content(&other.compact)
     }
@@ -155,7 +182,7 @@ fn controller_of(labels: &Labels) -> Option<Controller> {
 }
 
 impl Cache {
-    /// Says whether the copy told something new.
+    /// Returns whether the copy is newer than the cached object.
     pub fn put_object(
         &mut self,
         object: Object,
@@ -179,27 +206,22 @@ impl Cache {
         epoch: ListEpoch,
         dirty: &mut DirtyKeys,
     ) -> bool {
-        let version = slice.meta.resource_version;
+        let mut freshness = Freshness::new(slice.meta.resource_version, epoch);
         let id = self.namespace_id(&slice.meta.namespace);
         let Namespace { name: namespace, published, .. } = &mut self.namespaces[id as usize];
-        let mut epoch = epoch;
         if let Some(cached) = published.slices.get_mut(&slice.meta.name) {
-            epoch = newer_epoch(cached.epoch, epoch);
-            cached.epoch = epoch;
-            if is_replay(cached.version, version) {
+            if cached.freshness_mut().accept(freshness) != Accept::New {
                 return false;
             }
+            freshness = *cached.freshness();
         }
         let new = CachedSlice::new(slice, &mut self.strings);
-        let old = published.take_slice(&slice.meta.name);
+        let old = published.remove_slice(&slice.meta.name);
         self.n_slices += usize::from(old.is_none());
         self.n_compact_bytes += new.compact.n_bytes();
         self.n_compact_bytes -= old.as_ref().map_or(0, |old| old.compact.n_bytes());
-        let is_edit = old.is_some() && is_on(Mutant::IgnoreForeignEdit);
-        if origin == Origin::Watch
-            && !is_edit
-            && old.as_ref().is_none_or(|old| !old.same_content(&new))
-        {
+        let is_same = old.as_ref().is_some_and(|old| old.same_content(&new));
+        if origin == Origin::Observed && !is_same {
             let before = old.as_ref().and_then(|old| old.owner(namespace));
             let after = new.owner(namespace);
             let before = before.filter(|before| Some(before) != after.as_ref());
@@ -207,7 +229,7 @@ impl Cache {
                 dirty.add(controller, key, Priority::Live);
             }
         }
-        published.insert_slice(&slice.meta.name, Cached { object: new, version, epoch });
+        published.insert_slice(&slice.meta.name, Cached::new(new, freshness));
         true
     }
 
@@ -218,33 +240,30 @@ impl Cache {
         epoch: ListEpoch,
         dirty: &mut DirtyKeys,
     ) -> bool {
-        let version = endpoints.meta.resource_version;
+        let mut freshness = Freshness::new(endpoints.meta.resource_version, epoch);
         let id = self.namespace_id(&endpoints.meta.namespace);
         let name = self.strings.intern(&endpoints.meta.name);
-        let namespace = &mut self.namespaces[id as usize];
-        let mut epoch = epoch;
-        if let Some(cached) = namespace.published.endpoints.get_mut(&name) {
-            epoch = newer_epoch(cached.epoch, epoch);
-            cached.epoch = epoch;
-            if is_replay(cached.version, version) {
+        let cached = &mut self.namespaces[id as usize].published.endpoints;
+        if let Some(cached) = cached.get_mut(&name) {
+            if cached.freshness_mut().accept(freshness) != Accept::New {
                 return false;
             }
+            freshness = *cached.freshness();
         }
         let new = CachedEndpoints::new(endpoints);
-        let old = namespace.published.endpoints.get(&name).map(|cached| &cached.object);
+        let old = cached.get(&name).map(|cached| &cached.object);
         let is_same = old.is_some_and(|old| old.same_content(&new));
         self.n_endpoints += usize::from(old.is_none());
         self.n_compact_bytes += new.compact.n_bytes();
         self.n_compact_bytes -= old.map_or(0, |old| old.compact.n_bytes());
-        let new = Cached { object: new, version, epoch };
-        namespace.published.endpoints.insert(name.clone(), new);
+        cached.insert(name.clone(), Cached::new(new, freshness));
         if !is_same {
             self.add_affected_by_endpoints(id, &name, origin, dirty);
         }
         true
     }
 
-    /// Endpoints changed. What we wrote ourselves is news for the mirror only.
+    /// Endpoints changed. A write of our own concerns the mirroring controller only.
     fn add_affected_by_endpoints(
         &self,
         id: u32,
@@ -256,9 +275,9 @@ impl Cache {
         let service = namespace.services.get(name).map(|cached| &cached.object);
         let key = Key::new(namespace.name.clone(), name.clone());
         let has_selector = service.is_some_and(|service| !service.selector.is_empty());
-        // Ours, for a Service that went while they were being written: nobody else removes them.
+        // The Service was deleted while we wrote its Endpoints: nothing else will delete them.
         let is_orphan = service.is_none() && namespace.published.has_our_endpoints(name);
-        if is_orphan || (origin == Origin::Watch && has_selector) {
+        if is_orphan || (origin == Origin::Observed && has_selector) {
             dirty.add(Controller::Endpoints, key.clone(), Priority::Live);
         }
         if namespace.published.may_mirror(name, service) {
@@ -266,8 +285,9 @@ impl Cache {
         }
     }
 
-    /// The watch says that this very object is gone.
-    pub fn object_gone(
+    /// The watch reports the deletion of this object. Returns whether it was cached: under its name
+    /// there may be a newer one.
+    pub fn remove_reported(
         &mut self,
         resource: PublishedResource,
         meta: &Meta,
@@ -284,7 +304,8 @@ impl Cache {
         }
     }
 
-    /// The API server told us that the object we know is gone; the watch will say so later.
+    /// The API server has confirmed that the cached object is deleted; the watch will report it
+    /// later.
     pub fn tombstone(
         &mut self,
         resource: PublishedResource,
@@ -293,14 +314,12 @@ impl Cache {
         dirty: &mut DirtyKeys,
     ) {
         let Some(PublishedObject { uid, .. }) = self.object(resource, key) else { return };
-        if !is_on(Mutant::NoTombstone) {
-            self.tombstones.insert((resource, uid), epoch);
-        }
+        self.tombstones.insert((resource, uid), epoch);
         self.remove_object(resource, key, dirty);
     }
 
-    /// A picture begun after they were set shows all there is, so that older tombstones can go.
-    pub fn drop_tombstones(&mut self, resource: PublishedResource, epoch: ListEpoch) {
+    /// A complete list that started after a tombstone was set shows whether its object exists.
+    pub(super) fn drop_tombstones(&mut self, resource: PublishedResource, epoch: ListEpoch) {
         self.tombstones.retain(|(of, _), set_in| *of != resource || *set_in == epoch);
     }
 
@@ -315,53 +334,52 @@ impl Cache {
         dirty: &mut DirtyKeys,
     ) -> bool {
         let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return false };
-        let namespace = &mut self.namespaces[id as usize];
         let is_removed = match resource {
-            PublishedResource::Slices => {
-                let old = namespace.published.take_slice(&key.name);
-                self.n_slices -= usize::from(old.is_some());
-                self.n_compact_bytes -= old.as_ref().map_or(0, |old| old.compact.n_bytes());
-                if let Some((controller, owner)) =
-                    old.as_ref().and_then(|old| old.owner(&namespace.name))
-                    && !is_on(Mutant::IgnoreForeignDelete)
-                {
-                    dirty.add(controller, owner, Priority::Live);
-                }
-                old.is_some()
-            }
-            PublishedResource::Endpoints => {
-                let old = namespace.published.endpoints.remove(&key.name);
-                self.n_endpoints -= usize::from(old.is_some());
-                self.n_compact_bytes -= old.as_ref().map_or(0, |old| old.object.compact.n_bytes());
-                if old.is_some() {
-                    self.add_affected_by_endpoints(id, &key.name, Origin::Watch, dirty);
-                }
-                old.is_some()
-            }
+            PublishedResource::Slices => self.remove_slice(id, &key.name, dirty),
+            PublishedResource::Endpoints => self.remove_endpoints(id, &key.name, dirty),
         };
         self.drop_namespace_if_empty(id);
         is_removed
     }
 
-    /// What identifies the published object of this key.
-    pub fn object(&self, resource: PublishedResource, key: &Key) -> Option<PublishedObject> {
-        let published = &self.namespace(&key.namespace)?.published;
-        match resource {
-            PublishedResource::Slices => {
-                let Cached { object, version, .. } = published.slices.get(&key.name)?;
-                Some(PublishedObject { uid: object.uid.clone(), version: *version })
-            }
-            PublishedResource::Endpoints => {
-                let Cached { object, version, .. } = published.endpoints.get(&key.name)?;
-                Some(PublishedObject { uid: object.uid.clone(), version: *version })
-            }
+    fn remove_slice(&mut self, id: u32, name: &SharedStr, dirty: &mut DirtyKeys) -> bool {
+        let namespace = &mut self.namespaces[id as usize];
+        let Some(old) = namespace.published.remove_slice(name) else { return false };
+        self.n_slices -= 1;
+        self.n_compact_bytes -= old.compact.n_bytes();
+        if let Some((controller, owner)) = old.owner(&namespace.name) {
+            dirty.add(controller, owner, Priority::Live);
         }
+        true
     }
 
-    /// Unpacked, as plans want it.
-    pub fn slice(&self, namespace: &SharedStr, name: &SharedStr) -> Option<EndpointSlice> {
-        let Namespace { name: namespace, published, .. } = self.namespace(namespace)?;
-        let (name, Cached { object, .. }) = published.slices.get_key_value(name)?;
+    fn remove_endpoints(&mut self, id: u32, name: &SharedStr, dirty: &mut DirtyKeys) -> bool {
+        let endpoints = &mut self.namespaces[id as usize].published.endpoints;
+        let Some(old) = endpoints.remove(name) else { return false };
+        self.n_endpoints -= 1;
+        self.n_compact_bytes -= old.object.compact.n_bytes();
+        self.add_affected_by_endpoints(id, name, Origin::Observed, dirty);
+        true
+    }
+
+    pub fn object(&self, resource: PublishedResource, key: &Key) -> Option<PublishedObject> {
+        let published = &self.namespace(&key.namespace)?.published;
+        let (uid, version) = match resource {
+            PublishedResource::Slices => {
+                let cached = published.slices.get(&key.name)?;
+                (&cached.object.uid, cached.version())
+            }
+            PublishedResource::Endpoints => {
+                let cached = published.endpoints.get(&key.name)?;
+                (&cached.object.uid, cached.version())
+            }
+        };
+        Some(PublishedObject { uid: uid.clone(), version })
+    }
+
+    pub fn slice(&self, key: &Key) -> Option<EndpointSlice> {
+        let Namespace { name: namespace, published, .. } = self.namespace(&key.namespace)?;
+        let (name, Cached { object, .. }) = published.slices.get_key_value(&key.name)?;
         let identity = Identity { namespace, name, uid: &object.uid };
         Some(object.compact.decode_slice(&identity, &self.strings))
     }
@@ -373,90 +391,8 @@ impl Cache {
         Some(object.compact.decode_endpoints(&identity, &self.strings))
     }
 
-    pub fn objects_missing_from_list(
-        &self,
-        resource: PublishedResource,
-        epoch: ListEpoch,
-        listed: ResourceVersion,
-    ) -> Vec<Key> {
-        let is_missing =
-            |seen: ListEpoch, version: ResourceVersion| seen != epoch && version <= listed;
-        let mut keys = Vec::new();
-        for (_, namespace) in &self.namespaces {
-            let published = &namespace.published;
-            let key = |name: &SharedStr| Key::new(namespace.name.clone(), name.clone());
-            match resource {
-                PublishedResource::Slices => {
-                    let all = published.slices.iter();
-                    let missing = all.filter(|(_, one)| is_missing(one.epoch, one.version));
-                    keys.extend(missing.map(|(name, _)| key(name)));
-                }
-                PublishedResource::Endpoints => {
-                    let all = published.endpoints.iter();
-                    let missing = all.filter(|(_, one)| is_missing(one.epoch, one.version));
-                    keys.extend(missing.map(|(name, _)| key(name)));
-                }
-            }
-        }
-        keys.sort_unstable();
-        keys
-    }
-
-    pub fn retain_object(&mut self, resource: PublishedResource, key: &Key, epoch: ListEpoch) {
-        let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return };
-        let published = &mut self.namespaces[id as usize].published;
-        let seen = match resource {
-            PublishedResource::Slices => {
-                published.slices.get_mut(&key.name).map(|one| &mut one.epoch)
-            }
-            PublishedResource::Endpoints => {
-                published.endpoints.get_mut(&key.name).map(|one| &mut one.epoch)
-            }
-        };
-        if let Some(seen) = seen {
-            *seen = epoch;
-        }
-    }
-
-    /// One by one, to check what is kept.
-    pub fn count_compact_bytes(&self) -> usize {
+    /// Counted object by object, to check `n_compact_bytes`.
+    pub(super) fn count_compact_bytes(&self) -> usize {
         self.namespaces.iter().map(|(_, namespace)| namespace.published.n_compact_bytes()).sum()
-    }
-
-    pub fn n_objects(&self, resource: PublishedResource) -> usize {
-        match resource {
-            PublishedResource::Slices => self.n_slices,
-            PublishedResource::Endpoints => self.n_endpoints,
-        }
-    }
-}
-
-/// What identifies a published object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublishedObject {
-    pub uid: Uid,
-    pub version: ResourceVersion,
-}
-
-impl Published {
-    fn take_slice(&mut self, name: &SharedStr) -> Option<CachedSlice> {
-        let slice = self.slices.remove(name)?.object;
-        if let Some(service) = &slice.service
-            && let Some(slices) = self.slices_by_service.get_mut(service)
-        {
-            slices.retain(|other| other != name);
-            if slices.is_empty() {
-                self.slices_by_service.remove(service);
-            }
-        }
-        Some(slice)
-    }
-
-    fn insert_slice(&mut self, name: &SharedStr, slice: Cached<CachedSlice>) {
-        if let Some(service) = &slice.object.service {
-            let slices = self.slices_by_service.entry(service.clone()).or_default();
-            push_exact(slices, name.clone());
-        }
-        self.slices.insert(name.clone(), slice);
     }
 }

@@ -1,7 +1,7 @@
 //! Which Services select which pods, within one namespace.
 //!
-//! Pods are grouped by their exact label set, of which a Deployment has one. A Service is matched
-//! with label sets, not with pods: once when the Service comes, once when a label set is new.
+//! Pods are grouped by their exact label set; all pods of one ReplicaSet have the same. Selectors
+//! are compared with label sets, not with pods: when a Service is added, and when a label set is.
 
 use endpointd_model::{Labels, SharedStr};
 use hashbrown::HashMap;
@@ -25,18 +25,18 @@ struct LabelSet {
     services: Vec<SharedStr>,
 }
 
-/// Who has one key-value pair.
+/// The label sets and Services with one label, a key and a value.
 #[derive(Debug, Default)]
 struct Pair {
     sets: Vec<SetId>,
-    /// Services that are looked for here: this was the rarest pair of their selector.
+    /// Services whose selector is found by this label: the rarest of the selector.
     anchored: Vec<(SharedStr, Labels)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SetId(u32);
 
-/// Where a pod stands, so that it can leave without a search.
+/// Position of a pod in the list of its label set; makes removal constant-time.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexSlot {
     pub set: SetId,
@@ -54,7 +54,7 @@ impl SelectorIndex {
         IndexSlot { set, position: (pods.len() - 1) as u32 }
     }
 
-    /// Frees the seat. Says which pod sits there now, if one moved.
+    /// Frees the slot. Returns the pod that has moved into it, if one has.
     pub fn remove(&mut self, slot: IndexSlot) -> Option<PodId> {
         let pods = &mut self.sets[slot.set.index()].pods;
         pods.swap_remove(slot.position as usize);
@@ -104,7 +104,7 @@ impl SelectorIndex {
         sets.map(|set| &*self.sets[set.index()].pods)
     }
 
-    /// A selector without pairs selects nothing.
+    /// An empty selector selects nothing.
     pub fn add_service(&mut self, name: &SharedStr, selector: &Labels) {
         let rarity = |pair: &(SharedStr, SharedStr)| {
             self.by_pair.get(pair).map_or((0, 0), |pair| (pair.sets.len(), pair.anchored.len()))
@@ -190,7 +190,7 @@ impl SetId {
     }
 }
 
-/// Most of these lists have one member for ever, and an ordinary push makes room for four.
+/// Most of these lists have one member, and an ordinary push would allocate room for four.
 pub fn push_exact<T>(list: &mut Vec<T>, member: T) {
     reserve_one(list);
     list.push(member);
@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// What may happen: pods and Services come and go, with few labels so that they meet.
+    /// Changes of pods and Services, with few labels so that selectors match.
     #[derive(Clone, Debug)]
     enum Step {
         Pod(u32, Labels),
@@ -242,7 +242,7 @@ mod tests {
         ]
     }
 
-    /// The index beside what it must say.
+    /// The index, and plain maps with the same content.
     #[derive(Default)]
     struct Checked {
         selectors: SelectorIndex,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     impl Checked {
-        fn take(&mut self, step: Step) {
+        fn apply(&mut self, step: Step) {
             match step {
                 Step::Pod(pod, labels) => {
                     self.remove_pod(pod);
@@ -271,7 +271,7 @@ mod tests {
         fn remove_pod(&mut self, pod: u32) {
             let Some((_, slot)) = self.pods.remove(&pod) else { return };
             if let Some(PodId(moved)) = self.selectors.remove(slot) {
-                self.pods.get_mut(&moved).expect("who moved is there").1.position = slot.position;
+                self.pods.get_mut(&moved).expect("the moved pod exists").1.position = slot.position;
             }
         }
 
@@ -311,14 +311,14 @@ mod tests {
         fn index_equals_a_full_scan(steps in prop::collection::vec(step(), 1..60)) {
             let mut checked = Checked::default();
             for step in steps {
-                checked.take(step);
+                checked.apply(step);
                 checked.check();
             }
             for pod in 0..8 {
-                checked.take(Step::PodGone(pod));
+                checked.apply(Step::PodGone(pod));
             }
             for service in 0..4 {
-                checked.take(Step::ServiceGone(service));
+                checked.apply(Step::ServiceGone(service));
             }
             prop_assert!(checked.selectors.is_empty());
             prop_assert!(checked.selectors.by_pair.is_empty(), "nothing leaks");

@@ -1,47 +1,47 @@
-//! Services, and who must look again when one changes.
+//! Services, and the keys that a change of a Service concerns.
 
 use endpointd_model::{
-    Controller, Key, ResourceVersion, Selection, Service, ServicePort, SharedStr, TargetPort,
+    Controller, InvolvedKind, Key, PublishedResource, ResourceVersion, Selection, Service,
+    ServicePort, SharedStr, TargetPort, Uid,
 };
 
-use super::{Cache, Cached, DirtyKeys, ListEpoch, Namespace, is_replay, newer_epoch};
+use super::cached::{Accept, Cached, Freshness};
+use super::{Cache, DirtyKeys, ListEpoch, Namespace};
+use crate::HintsKind;
 use crate::interner::Interner;
 use crate::queue::Priority;
 
 impl Cache {
-    /// Says whether the Service is another one than before under the same name.
+    /// Returns whether the Service replaces another one of the same name.
     pub fn put_service(
         &mut self,
         service: Service,
         epoch: ListEpoch,
         dirty: &mut DirtyKeys,
     ) -> bool {
-        let version = service.resource_version;
+        let mut freshness = Freshness::new(service.resource_version, epoch);
         let id = self.namespace_id(&service.namespace);
         let name = self.strings.intern(&service.name);
-        let namespace = &mut self.namespaces[id as usize];
-        let mut epoch = epoch;
-        if let Some(cached) = namespace.services.get_mut(&name) {
-            epoch = newer_epoch(cached.epoch, epoch);
-            cached.epoch = epoch;
-            if is_replay(cached.version, version) {
+        let services = &mut self.namespaces[id as usize].services;
+        if let Some(cached) = services.get_mut(&name) {
+            if cached.freshness_mut().accept(freshness) != Accept::New {
                 return false;
             }
+            freshness = *cached.freshness();
         }
         let service = self.intern_service(service, &name);
         let namespace = &mut self.namespaces[id as usize];
         let old = namespace.services.remove(&name).map(|cached| cached.object);
-        let is_other = old.as_ref().is_some_and(|old| old.uid != service.uid);
+        let is_replaced = old.as_ref().is_some_and(|old| old.uid != service.uid);
         self.n_services += usize::from(old.is_none());
         if old.as_ref() != Some(&service) {
             update_selector(namespace, old.as_ref(), &service);
             add_affected_by_service(namespace, &service, dirty);
         }
-        namespace.services.insert(name, Cached { object: service, version, epoch });
-        is_other
+        namespace.services.insert(name, Cached::new(service, freshness));
+        is_replaced
     }
 
-    /// The same Service, of texts that others have too.
     fn intern_service(&mut self, mut service: Service, name: &SharedStr) -> Service {
         service.ports.iter_mut().for_each(|port| intern_port(&mut self.strings, port));
         service.ports.shrink_to_fit();
@@ -70,51 +70,42 @@ impl Cache {
         Some(&self.namespace(&key.namespace)?.services.get(&key.name)?.object)
     }
 
-    pub fn services_missing_from_list(
-        &self,
-        epoch: ListEpoch,
-        listed: ResourceVersion,
-    ) -> Vec<Key> {
-        let mut keys = Vec::new();
-        for (_, namespace) in &self.namespaces {
-            let is_missing =
-                |cached: &Cached<Service>| cached.epoch != epoch && cached.version <= listed;
-            let missing = namespace.services.iter().filter(|(_, cached)| is_missing(cached));
-            let key = |name: &SharedStr| Key::new(namespace.name.clone(), name.clone());
-            keys.extend(missing.map(|(name, _)| key(name)));
-        }
-        keys.sort_unstable();
-        keys
+    pub fn hints_kind(&self, key: &Key) -> HintsKind {
+        let service = self.service(key);
+        service.map_or_else(HintsKind::default, |service| HintsKind {
+            topology: service.topology,
+            traffic_distribution: service.traffic_distribution,
+        })
     }
 
-    pub fn retain_service(&mut self, key: &Key, epoch: ListEpoch) {
-        let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return };
-        if let Some(cached) = self.namespaces[id as usize].services.get_mut(&key.name) {
-            cached.epoch = newer_epoch(cached.epoch, epoch);
-        }
+    /// The uid of the object that an Event is about; empty if it is not cached.
+    pub fn involved_uid(&self, kind: InvolvedKind, key: &Key) -> Uid {
+        let uid = match kind {
+            InvolvedKind::Service => self.service(key).map(|service| service.uid.clone()),
+            InvolvedKind::Endpoints => {
+                self.object(PublishedResource::Endpoints, key).map(|endpoints| endpoints.uid)
+            }
+        };
+        uid.unwrap_or_default()
     }
 
-    pub fn n_services(&self) -> usize {
-        self.n_services
-    }
-
-    /// What a controller visits when it starts: every Service, and what an absent one may have
-    /// left behind. Leader election locks are nobody's leftovers.
-    pub fn add_all_keys(&self, dirty: &mut DirtyKeys) {
-        let mut found = DirtyKeys::default();
+    /// The keys of the initial sync: every Service, and objects whose Service may have been deleted
+    /// while no controller ran.
+    pub fn all_keys(&self) -> DirtyKeys {
+        let mut dirty = DirtyKeys::default();
         for (_, namespace) in &self.namespaces {
             for cached in namespace.services.values() {
-                add_affected_by_service(namespace, &cached.object, &mut found);
+                add_affected_by_service(namespace, &cached.object, &mut dirty);
             }
             for name in namespace.published.names() {
                 if !namespace.services.contains_key(name) {
-                    add_orphan(namespace, name, &mut found);
+                    add_orphan(namespace, name, &mut dirty);
                 }
             }
         }
-        found.0.iter_mut().for_each(|mark| mark.priority = Priority::Background);
-        found.0.sort_unstable();
-        dirty.0.append(&mut found.0);
+        dirty.0.iter_mut().for_each(|dirty| dirty.priority = Priority::Background);
+        dirty.0.sort_unstable();
+        dirty
     }
 }
 
@@ -125,7 +116,6 @@ fn intern_port(strings: &mut Interner<SharedStr>, port: &mut ServicePort) {
     }
 }
 
-/// Tells the index of selectors, if the selector is another one.
 fn update_selector(namespace: &mut Namespace, old: Option<&Service>, new: &Service) {
     if old.is_some_and(|old| old.selector == new.selector) {
         return;
@@ -141,15 +131,16 @@ fn add_affected_by_service(namespace: &Namespace, service: &Service, dirty: &mut
         Selection::Pods(_) => dirty.add_pods(service.key(), Priority::Live),
         Selection::Manual | Selection::External => {}
     }
-    // Upstream looks at every Service without selector, and when a selector comes or goes; what
-    // is mirrored says as much.
+    // Upstream enqueues every Service without selector, and on each change of a selector. The
+    // mirrored slices in the cache tell as much with fewer syncs.
     if namespace.published.may_mirror(&service.name, Some(service)) {
         dirty.add(Controller::Mirror, service.key(), Priority::Live);
     }
 }
 
-/// A Service that is not there: its Endpoints must go, and what was mirrored for it.
-pub fn add_orphan(namespace: &Namespace, name: &SharedStr, dirty: &mut DirtyKeys) {
+/// For a name without a Service: its Endpoints must be deleted, and the slices mirrored from them.
+/// Leader election locks are Endpoints without a Service, too, and stay.
+fn add_orphan(namespace: &Namespace, name: &SharedStr, dirty: &mut DirtyKeys) {
     let key = Key::new(namespace.name.clone(), name.clone());
     if namespace.published.has_endpoints(name) && !namespace.published.has_lock(name) {
         dirty.add(Controller::Endpoints, key.clone(), Priority::Live);

@@ -1,4 +1,4 @@
-//! Everything one plan needs about one key, taken from the cache.
+//! The inputs of one plan for one key, from the cache.
 
 use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr, names};
 use endpointd_plan::{
@@ -7,7 +7,7 @@ use endpointd_plan::{
 
 use super::{Cache, Namespace};
 
-/// For the endpointslice controller. Pods and slices are unpacked for the time of one plan.
+/// For the endpointslice controller. Pods and slices are decoded for one plan.
 pub struct SliceInputs<'a> {
     service: Option<&'a Service>,
     pods: Vec<(Pod, NodeState<'a>)>,
@@ -31,14 +31,14 @@ pub struct MirrorInputs<'a> {
 }
 
 impl Cache {
-    /// `in_the_way` names slices that are not the Service's, but whose names it wanted.
+    /// `conflicting_slice_names`: slices of other owners under names that this key wanted.
     pub fn slice_inputs(
         &self,
         key: &Key,
         conflicting_slice_names: &[SharedStr],
     ) -> SliceInputs<'_> {
         let pods = self.pods_of(key, |namespace, id| {
-            let node = self.pods[id as usize].node;
+            let node = self.pods[id as usize].object.node;
             let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
             (self.decode_pod(namespace, id), state)
         });
@@ -79,7 +79,7 @@ impl Cache {
     }
 
     fn decode_pod(&self, namespace: &Namespace, id: u32) -> Pod {
-        let record = &self.pods[id as usize];
+        let record = &self.pods[id as usize].object;
         let labels = namespace.selectors.labels(record.slot.set);
         let node_name = record.node.map(|node| self.nodes.name(node.node()));
         record.decode(&namespace.name, labels, node_name)
@@ -89,7 +89,10 @@ impl Cache {
         let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
         let own = namespace.published.slices_of(&key.name);
         let others = conflicting_slice_names.iter().filter(|name| !own.contains(name));
-        own.iter().chain(others).filter_map(|name| self.slice(&key.namespace, name)).collect()
+        own.iter()
+            .chain(others)
+            .filter_map(|name| self.slice(&Key::new(key.namespace.clone(), name.clone())))
+            .collect()
     }
 }
 
@@ -105,7 +108,7 @@ impl SliceInputs<'_> {
         }
     }
 
-    /// Nodes that pods of this Service run on and that we have not seen, sorted.
+    /// Nodes of this Service's pods that are not cached, sorted.
     pub fn unknown_nodes(&self) -> Vec<SharedStr> {
         let unknown = self.pods.iter().filter(|(_, node)| *node == NodeState::Unknown);
         let mut names: Vec<SharedStr> =

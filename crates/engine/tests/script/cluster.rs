@@ -147,7 +147,7 @@ impl Cluster {
 
     pub fn step_until(&mut self, is_reached: impl Fn(&Self) -> bool) {
         while !is_reached(self) {
-            assert!(self.step(), "nothing is left to do after {:?}", self.sent);
+            assert!(self.step(), "nothing to do after {:?}", self.sent);
         }
     }
 
@@ -305,7 +305,8 @@ impl Cluster {
 
     fn answer(&mut self, id: RequestId, write: &Write) {
         let failure = |kind, message: &str| Failure { kind, message: message.into() };
-        let lost = || WriteResult::NoResponse(failure(FailureKind::ServerError, "no answer"));
+        let no_response =
+            || WriteResult::NoResponse(failure(FailureKind::ServerError, "no response"));
         let outcome = match self.write_faults.pop_front().unwrap_or(WriteFault::None) {
             WriteFault::None if self.rejects.is_some_and(|refuses| refuses(write)) => {
                 WriteResult::Failed(failure(FailureKind::Forbidden, "quota exceeded"))
@@ -313,9 +314,9 @@ impl Cluster {
             WriteFault::None => self.apply(write),
             WriteFault::AppliedNoResponse => {
                 self.apply(write);
-                lost()
+                no_response()
             }
-            WriteFault::DroppedNoResponse => lost(),
+            WriteFault::DroppedNoResponse => no_response(),
             WriteFault::Unreachable => {
                 WriteResult::Failed(failure(FailureKind::Unreachable, "connection refused"))
             }
@@ -335,7 +336,7 @@ impl Cluster {
 
     pub fn read_now(&self, read: &LiveRead) -> LiveReadResult {
         if self.reads_fail {
-            let message = "no answer".into();
+            let message = "no response".into();
             return LiveReadResult::Failed(Failure { kind: FailureKind::ServerError, message });
         }
         self.api.read(read).expect("no script corrupts an object")

@@ -1,32 +1,32 @@
-//! Answers, reads, and pictures that are older than what the watches have told since. Each of these
-//! was found by the simulator; the seeds are those of `cargo xtask sim`.
+//! Responses, live reads, and lists that are older than what the watches have reported since. Each
+//! case was found by the simulator; the seeds are those of `cargo xtask sim`.
 
 use std::time::Duration;
 
 use endpointd_engine::{ControllerSettings, Effect, Input, RequestId, Settings};
 use endpointd_model::{
     Controller, EndpointAddress, Endpoints, Labels, LiveRead, LiveReadResult, Meta, Object,
-    ObjectEvent, PublishedResource, ResourceEvent, Service, Subset, Uid, WatchSignal,
+    ObjectEvent, Phase, Pod, PublishedResource, ResourceEvent, Service, Subset, Uid, WatchSignal,
     WatchedResource, names,
 };
 
 use crate::cluster::{Cluster, WriteFault};
 use crate::objects::{addresses, converged, endpoints, key, node, pod, service, unready};
 
-/// Steps until the engine asks for a read; says which.
+/// Steps until the engine asks for a live read.
 fn next_read(cluster: &mut Cluster) -> (RequestId, LiveRead) {
     for _ in 0..1000 {
         match cluster.engine.next(cluster.now) {
             Some(Effect::LiveRead { id, read }) => return (id, read),
             Some(effect) => cluster.perform(effect),
             None if cluster.step() => {}
-            None => cluster.now = cluster.engine.wake_at().expect("something will be done"),
+            None => cluster.now = cluster.engine.wake_at().expect("something is due later"),
         }
     }
-    panic!("nothing is looked at");
+    panic!("the engine reads nothing");
 }
 
-/// Hand-written Endpoints and a Service without selector.
+/// Manual Endpoints and a Service without selector.
 fn mirrored_cluster() -> Cluster {
     let mut cluster = converged(&[]);
     cluster.put_service(Service { selector: Labels::default(), ..service("old") });
@@ -64,14 +64,14 @@ fn stale_read_does_not_hide_a_newer_object() {
     cluster.put_service(service("web"));
     cluster.write_faults.extend([WriteFault::DroppedNoResponse, WriteFault::DroppedNoResponse]);
     let reads = [next_read(&mut cluster), next_read(&mut cluster)];
-    // Someone else creates them after they were looked for and before we hear of it.
+    // Another client creates the Endpoints after the read and before its response.
     cluster.put_object(manual_endpoints("web"));
     cluster.run();
     for (id, _) in reads {
         cluster.handle(Input::LiveReadResult(id, LiveReadResult::Absent));
     }
     cluster.advance(Duration::from_secs(60));
-    assert!(cluster.sent.len() <= 6, "no end: {:?}", cluster.sent);
+    assert!(cluster.sent.len() <= 6, "does not converge: {:?}", cluster.sent);
     assert_eq!(cluster.report().keys, []);
 }
 
@@ -84,11 +84,11 @@ fn delete_response_applies_only_to_the_uid_it_named() {
             .into_iter()
             .collect();
     let meta = Meta { namespace: "ns".into(), name: "web-x".into(), labels, ..Meta::default() };
-    let impostor = endpointd_model::EndpointSlice { meta, ..Default::default() };
-    cluster.put_object(Object::Slice(impostor.clone()));
+    let other = endpointd_model::EndpointSlice { meta, ..Default::default() };
+    cluster.put_object(Object::Slice(other.clone()));
     cluster.step_until(|cluster| cluster.slices().len() <= 1);
-    // Another of the same name, before the answer.
-    cluster.put_object(Object::Slice(impostor));
+    // Another slice of the same name is created before the response.
+    cluster.put_object(Object::Slice(other));
     cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.slices().len(), 1, "{:?}", cluster.sent);
 }
@@ -116,12 +116,12 @@ fn selector_added_during_a_mirror_sync_ends_mirroring() {
 #[test]
 fn older_list_restores_nothing() {
     let mut cluster = converged(&[("web", 2)]);
-    let ghost = cluster.pod(&key("web-1"));
+    let deleted = cluster.pod(&key("web-1"));
     cluster.remove_pod(&key("web-1"));
     cluster.run();
     cluster.clear_log();
     cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::InitStarted));
-    for pod in [cluster.pod(&key("web-0")), ghost] {
+    for pod in [cluster.pod(&key("web-0")), deleted] {
         let seen = WatchSignal::Event(Box::new(ResourceEvent::Pod(ObjectEvent::Applied(pod))));
         cluster.handle(Input::Watch(WatchedResource::Pods, seen));
     }
@@ -132,12 +132,12 @@ fn older_list_restores_nothing() {
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
 }
 
-/// Seed 840: the two reads took turns for ever.
+/// Seed 840: the two reads voided each other forever.
 #[test]
 fn two_missing_objects_are_confirmed_by_two_reads() {
     let mut cluster = mirrored_cluster();
     cluster.remove_service(&key("old"));
-    // Of the endpoints controller and of the mirroring controller.
+    // One of the endpoints controller, one of the mirroring controller.
     let reads = [next_read(&mut cluster), next_read(&mut cluster)];
     cluster.remove_object(PublishedResource::Endpoints, &key("old"));
     while cluster.deliver() {}
@@ -170,7 +170,7 @@ fn leader_election_lock_survives_a_service_deleted_during_a_sync() {
     assert_eq!(addresses(&cluster, "web"), ["(10.0.0.1)"]);
 }
 
-/// Seed 8: one entry stayed for every Service that went while its key was waiting.
+/// Seed 8: an entry leaked for each Service that was deleted while its key was waiting.
 #[test]
 fn deleted_service_leaves_no_tracked_keys() {
     let one_by_one = |controller| ControllerSettings {
@@ -190,7 +190,7 @@ fn deleted_service_leaves_no_tracked_keys() {
     assert_eq!(cluster.report().sizes.n_tracked_keys, 0);
 }
 
-/// Seed 39: a confirmed absence outlived the term it was read in.
+/// Seed 39: a confirmed absence outlived the leadership in which it was read.
 #[test]
 fn reads_from_before_lost_leadership_are_discarded() {
     let mut cluster = converged(&[("web", 1)]);
@@ -203,8 +203,8 @@ fn reads_from_before_lost_leadership_are_discarded() {
     assert_ne!(cluster.service(&key("web")).map(|one| &one.uid), Some(&Uid::default()));
 }
 
-/// LiveReadResult by the small-scope search: the answer about a node came after the node, and then the view
-/// of the nodes was lost.
+/// Found by the targeted fault schedules: the response about a node arrived after the node did, and
+/// then an empty list of nodes.
 #[test]
 fn stale_node_read_removes_no_endpoints() {
     let mut cluster = converged(&[("web", 1)]);
@@ -221,7 +221,7 @@ fn stale_node_read_removes_no_endpoints() {
     assert_eq!(cluster.sent, [""; 0]);
 }
 
-/// Seed 738: a picture without Services, a read that found the Service, and then it went.
+/// Seed 738: a list without Services, a live read that found the Service, and then its deletion.
 #[test]
 fn service_deleted_during_a_live_read_stays_deleted() {
     let mut cluster = converged(&[("web", 1)]);
@@ -240,7 +240,7 @@ fn service_deleted_during_a_live_read_stays_deleted() {
     assert!(cluster.slices().is_empty(), "{:?}", cluster.sent);
 }
 
-/// Seed 998: the answer came while a picture was being told that did not show the slice any more.
+/// Seed 998: the response arrived during a list that no longer contained the slice.
 #[test]
 fn response_during_a_list_is_checked_against_the_list() {
     let mut cluster = converged(&[]);
@@ -257,4 +257,32 @@ fn response_during_a_list_is_checked_against_the_list() {
     cluster.release_watches();
     cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.slices().len(), 1);
+}
+
+/// A live read finds another Service than the watch has reported meanwhile. The state of the old one
+/// must not be used for it, as after a watch event.
+#[test]
+fn recreated_service_found_by_a_live_read_resets_its_key() {
+    let mut cluster = converged(&[("web", 1)]);
+    cluster.put_pod(Pod { phase: Phase::Failed, ..pod("web-1") });
+    cluster.list_nothing(WatchedResource::Services);
+    let (id, read) = next_read(&mut cluster);
+    assert_eq!(read, LiveRead::Service(key("web")));
+    cluster.put_service(service("web"));
+    cluster.run();
+    let n_excluded = |cluster: &Cluster| -> usize {
+        let report = cluster.engine.report_key(&key("web"), cluster.now);
+        report.iter().flat_map(|one| one.excluded_pods.values()).sum()
+    };
+    assert_eq!(n_excluded(&cluster), 1, "slices are planned, Endpoints wait for the read");
+    cluster.hold_watch(WatchedResource::Services);
+    cluster.remove_service(&key("web"));
+    cluster.put_service(Service { uid: Uid::from("second"), ..service("web") });
+    let found = cluster.read_now(&read);
+    cluster.handle(Input::LiveReadResult(id, found));
+    assert_eq!(n_excluded(&cluster), 0, "the entry of the old Service is dropped");
+    cluster.run();
+    let owners: Vec<String> =
+        cluster.slices().iter().map(|slice| slice.meta.owners[0].uid.to_string()).collect();
+    assert_eq!(owners, ["second"]);
 }

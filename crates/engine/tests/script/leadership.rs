@@ -1,4 +1,4 @@
-//! Only who leads writes.
+//! Only the leader writes.
 
 use std::time::Duration;
 
@@ -31,10 +31,10 @@ fn lost_leadership_stops_writes_until_it_is_acquired_again() {
     cluster.change_pod(&key("web-0"), unready);
     let pod = cluster.pod(&key("web-0"));
     let change = endpointd_model::ResourceEvent::Pod(endpointd_model::ObjectEvent::Applied(pod));
-    let news = endpointd_model::WatchSignal::Event(Box::new(change));
-    cluster.handle(Input::Watch(endpointd_model::WatchedResource::Pods, news));
+    let signal = endpointd_model::WatchSignal::Event(Box::new(change));
+    cluster.handle(Input::Watch(endpointd_model::WatchedResource::Pods, signal));
     let sent = cluster.engine.next(cluster.now);
-    let Some(Effect::Send { id, .. }) = sent else { panic!("a write is under way: {sent:?}") };
+    let Some(Effect::Send { id, .. }) = sent else { panic!("no write was sent: {sent:?}") };
     cluster.handle(Input::LeadershipLost);
     cluster.advance(Duration::from_secs(60));
     assert!(cluster.sent.is_empty(), "{:?}", cluster.sent);

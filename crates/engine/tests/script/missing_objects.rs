@@ -1,4 +1,4 @@
-//! Nothing is destroyed only because we do not see something.
+//! Nothing is deleted only because an object is missing from the cache.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn service_missing_only_from_the_cache_keeps_its_endpoints() {
     assert_eq!(addresses(&cluster, "web").len(), 2);
     cluster.remove_pod(&key("web-0"));
     cluster.run();
-    assert_eq!(addresses(&cluster, "web").len(), 1, "and goes on being served");
+    assert_eq!(addresses(&cluster, "web").len(), 1, "its pods are still tracked");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn mass_deletions_are_rate_limited() {
     cluster.advance(Duration::from_secs(59));
     assert_eq!(n_deleted(&cluster), 20, "within the minute");
     cluster.advance(Duration::from_secs(600));
-    assert_eq!(n_deleted(&cluster), 100, "in the end");
+    assert_eq!(n_deleted(&cluster), 100, "after all");
     assert!(!cluster.report().deletion_limiter.is_active);
 }
 
@@ -77,7 +77,7 @@ fn pod_on_an_unknown_node_is_published_when_the_node_appears() {
     cluster.put_pod(delayed);
     cluster.advance(Duration::from_secs(60));
     assert_eq!(endpoints(&cluster, "web").len(), 1);
-    assert_eq!(cluster.live_reads, [LiveRead::Node("late".into())], "asked once");
+    assert_eq!(cluster.live_reads, [LiveRead::Node("late".into())], "read once");
     let node = endpointd_model::Node { zone: Some("z".into()), ..node("late") };
     cluster.put_node(node);
     cluster.run();
@@ -98,7 +98,7 @@ fn deleted_node_removes_its_endpoints() {
     let mut cluster = converged(&[("web", 3)]);
     cluster.remove_node("n");
     cluster.advance(Duration::from_secs(60));
-    assert!(endpoints(&cluster, "web").is_empty(), "as upstream has it");
+    assert!(endpoints(&cluster, "web").is_empty(), "as upstream does");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What happens every day.
+//! Changes of a healthy cluster.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn converged_cluster_causes_no_requests() {
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.1", "10.0.0.2"]);
     cluster.advance(Duration::from_secs(3600));
     assert!(cluster.sent.is_empty() && cluster.live_reads.is_empty(), "{:?}", cluster.sent);
-    assert_eq!(cluster.engine.wake_at(), None, "nothing to wake up for");
+    assert_eq!(cluster.engine.wake_at(), None, "no timer is needed");
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn one_pod_change_causes_one_sync_and_one_write_per_controller() {
     assert_eq!(endpoints(&cluster, "web")[0], "10.0.0.1 unready");
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "10.0.0.3", "(10.0.0.1)"]);
     assert_eq!(cluster.sent.len(), 2, "{:?}", cluster.sent);
-    assert_eq!(cluster.results, ["written", "written"], "the echo of a write asks for nothing");
+    assert_eq!(cluster.results, ["written", "written"], "the echo of a write causes no sync");
 }
 
 #[test]
@@ -66,13 +66,13 @@ fn foreign_deletes_and_edits_are_repaired_after_a_restart() {
     let name = cluster.slices()[0].meta.key();
     cluster.remove_object(PublishedResource::Slices, &name);
     cluster.run();
-    assert_eq!(endpoints(&cluster, "web").len(), 2, "made again");
+    assert_eq!(endpoints(&cluster, "web").len(), 2, "created again");
 
     let mut edited = cluster.slices()[0].clone();
     edited.endpoints.clear();
     cluster.put_object(Object::Slice(edited));
     cluster.run();
-    assert_eq!(endpoints(&cluster, "web").len(), 2, "put right");
+    assert_eq!(endpoints(&cluster, "web").len(), 2, "repaired");
 
     cluster.remove_object(PublishedResource::Endpoints, &key("web"));
     cluster.run();
@@ -133,7 +133,7 @@ fn changes_within_the_batch_period_are_written_once() {
     }
     assert!(cluster.sent.is_empty());
     cluster.advance(Duration::from_secs(1));
-    assert_eq!(cluster.sent.len(), 2, "one write a controller: {:?}", cluster.sent);
+    assert_eq!(cluster.sent.len(), 2, "one write per controller: {:?}", cluster.sent);
     assert_eq!(endpoints(&cluster, "web").len(), 10);
 }
 
@@ -146,7 +146,7 @@ fn burst_of_changes_is_batched_by_the_cooldown() {
         cluster.put_pod(pod(&format!("web-{n}")));
         cluster.advance(MILLI);
     }
-    // Two controllers, which write and rest: not 100 writes for 50 changes, and not only one each.
+    // 50 changes for each of two controllers: fewer than 100 writes, and more than one each.
     assert!((4..=40).contains(&cluster.sent.len()), "{} writes", cluster.sent.len());
     cluster.advance(250 * MILLI);
     assert_eq!(endpoints(&cluster, "web").len(), 52);
@@ -157,7 +157,7 @@ fn burst_of_changes_is_batched_by_the_cooldown() {
     cluster.change_pod(&key("web-0"), unready);
     cluster.advance(2 * MILLI);
     let is_out = endpoints(&cluster, "web").iter().any(|one| one.ends_with("unready"));
-    assert!(is_out, "a removal waits no longer than the write before it took");
+    assert!(is_out, "a removal waits at most as long as the last write took");
 }
 
 #[test]
@@ -171,17 +171,17 @@ fn large_service_is_not_planned_for_every_change() {
         cluster.change_pod(&key("web-7"), change);
         cluster.advance(MILLI);
     }
-    // A removal every 28 ms at most, for each of two controllers.
+    // The cooldown is 28 ms for removals, in each of two controllers.
     assert!((4..=12).contains(&cluster.results.len()), "{} plans", cluster.results.len());
 
     cluster.change_pod(&key("web-7"), unready);
     cluster.advance(250 * MILLI);
     let n_out = endpoints(&cluster, "web").iter().filter(|one| one.ends_with("unready")).count();
-    assert_eq!(n_out, 1, "nothing is forgotten");
+    assert_eq!(n_out, 1, "no change is lost");
     cluster.results.clear();
     cluster.change_pod(&key("web-8"), unready);
     cluster.run();
-    assert_eq!(cluster.results.len(), 2, "who has rested acts at once");
+    assert_eq!(cluster.results.len(), 2, "after the cooldown a change is synced at once");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn manual_endpoints_are_mirrored_until_the_service_gets_a_selector() {
     assert_eq!(endpoints(&cluster, "db"), ["192.0.2.1 ready"]);
     cluster.put_service(service("db"));
     cluster.run();
-    assert!(endpoints(&cluster, "db").is_empty(), "a selector ends the mirror");
+    assert!(endpoints(&cluster, "db").is_empty(), "a selector ends mirroring");
     assert_eq!(cluster.slices().len(), 1, "and the Service has a slice of its own");
 }
 
@@ -227,6 +227,6 @@ fn flapping_pod_converges_while_the_endpoints_watch_is_delayed() {
     cluster.release_watches();
     assert_eq!(addresses(&cluster, "web"), ["10.0.0.1", "10.0.0.2"]);
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready", "10.0.0.2 ready"]);
-    assert_eq!(cluster.live_reads, [], "every write was decided on the newest state");
+    assert_eq!(cluster.live_reads, [], "every write was planned from the newest state");
     assert_eq!(cluster.sent.len(), 20);
 }

@@ -1,5 +1,5 @@
-//! Small objects for scripts: Services select `app=<name>`, pods belong to the Service their name
-//! begins with.
+//! Small objects for scripted tests: Services select `app=<name>`, and the name of a pod starts with
+//! the name of its Service.
 
 use endpointd_engine::Settings;
 use endpointd_model::{
@@ -37,8 +37,8 @@ pub fn service(name: &str) -> Service {
 
 /// `web-3` is a ready pod of Service `web` with address 10.0.0.3 on node `n`.
 pub fn pod(name: &str) -> Pod {
-    let (app, ordinal) = name.rsplit_once('-').expect("a pod is called <service>-<n>");
-    let ordinal: u32 = ordinal.parse().expect("a pod is called <service>-<n>");
+    let (app, ordinal) = name.rsplit_once('-').expect("pods are named <service>-<n>");
+    let ordinal: u32 = ordinal.parse().expect("pods are named <service>-<n>");
     let ip = PodIp::parse(&format!("10.0.{}.{}", ordinal / 200, 1 + ordinal % 200));
     Pod {
         namespace: "ns".into(),
@@ -64,7 +64,7 @@ pub fn ready(pod: &mut Pod) {
     pod.readiness = Some(Readiness { is_ready: true, since: None });
 }
 
-/// A settled cluster with one node, and for each Service its pods.
+/// A converged cluster with one node and, for each Service, its pods.
 pub fn converged(services: &[(&str, usize)]) -> Cluster {
     let mut cluster = Cluster::new(Settings::default());
     cluster.put_node(node("n"));
@@ -96,7 +96,7 @@ pub fn endpoints(cluster: &Cluster, service: &str) -> Vec<String> {
     found
 }
 
-/// Addresses of the Endpoints object, those not ready in brackets.
+/// Addresses of the Endpoints object, those that are not ready in parentheses.
 pub fn addresses(cluster: &Cluster, service: &str) -> Vec<String> {
     let object = cluster.object(PublishedResource::Endpoints, &key(service));
     let Some(endpointd_model::Object::Endpoints(endpoints)) = object else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! Storm, then calm: random changes, held watches, lost answers, new pictures, changes of leader;
-//! then all is quiet, and what is published must be right and stay so.
+//! Random changes with delayed watches, lost responses, relists, and changes of leadership. After
+//! the faults end, the published objects must become correct and no further write may follow.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn change_services(cluster: &mut Cluster, rng: &mut SplitMix64) {
     }
 }
 
-/// Someone else deletes or empties what is published.
+/// Another client deletes or empties a published object.
 fn edit_published(cluster: &mut Cluster, rng: &mut SplitMix64) {
     let all: Vec<_> = cluster.published();
     if all.is_empty() {
@@ -122,12 +122,12 @@ fn run_random_faults(seed: u64) -> Cluster {
     cluster
 }
 
-/// What must be published, worked out the slow and obvious way.
+/// Computes what must be published directly from the cluster, and compares.
 fn check(cluster: &Cluster, seed: u64) {
     for name in SERVICES {
         let Some(service) = cluster.service(&key(name)) else {
             let leftover = cluster.object(PublishedResource::Endpoints, &key(name));
-            assert!(leftover.is_none(), "seed {seed}: Endpoints of `{name}` are left");
+            assert!(leftover.is_none(), "seed {seed}: Endpoints of `{name}` were not deleted");
             continue;
         };
         let mut want = BTreeSet::new();
@@ -150,7 +150,7 @@ fn check(cluster: &Cluster, seed: u64) {
         let of_this = |one: &&endpointd_model::EndpointSlice| {
             one.meta.owners.iter().any(|owner| owner.uid == service.uid)
         };
-        assert!(cluster.slices().iter().any(of_this), "seed {seed}: `{name}` has none");
+        assert!(cluster.slices().iter().any(of_this), "seed {seed}: `{name}` has no slices");
         let got: Vec<String> = endpoints(cluster, name);
         assert_eq!(got, want.into_iter().collect::<Vec<_>>(), "seed {seed}: slices of `{name}`");
         let got: BTreeSet<String> = addresses(cluster, name).into_iter().collect();
@@ -163,7 +163,7 @@ fn check_seed(seed: u64) {
     cluster.write_faults.clear();
     cluster.reads_fail = false;
     cluster.release_watches();
-    // Slices of Services that are gone are the garbage collector's.
+    // The garbage collector deletes the slices of deleted Services.
     let uids: BTreeSet<Uid> = cluster.api.services.values().map(|one| one.uid.clone()).collect();
     let is_orphan = |slice: &&endpointd_model::EndpointSlice| {
         slice.meta.owners.iter().all(|owner| !uids.contains(&owner.uid))
@@ -177,9 +177,9 @@ fn check_seed(seed: u64) {
     check(&cluster, seed);
     cluster.clear_log();
     cluster.advance(Duration::from_secs(600));
-    assert_eq!(cluster.sent, [""; 0], "seed {seed}: no rest");
-    assert_eq!(cluster.report().keys, [], "seed {seed}: something is left to do");
-    assert_eq!(cluster.report().sizes.n_tombstones, 0, "seed {seed}: a tombstone is left");
+    assert_eq!(cluster.sent, [""; 0], "seed {seed}: writes after convergence");
+    assert_eq!(cluster.report().keys, [], "seed {seed}: keys are not idle");
+    assert_eq!(cluster.report().sizes.n_tombstones, 0, "seed {seed}: a tombstone was not dropped");
     cluster.restart();
     cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.sent, [""; 0], "seed {seed}: a restart writes");
@@ -192,7 +192,7 @@ fn random_faults_converge_to_the_correct_state() {
     }
 }
 
-/// 7653: a Service went while its Endpoints were being created, and they stayed for ever.
+/// 7653: a Service was deleted while its Endpoints were being created, and they stayed.
 #[test]
 fn kept_seeds_converge() {
     check_seed(7653);

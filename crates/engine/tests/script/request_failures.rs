@@ -1,12 +1,12 @@
-//! Answers that are lost, late, or no.
+//! Requests that fail, conflict, or get no response.
 
 use std::time::Duration;
 
-use endpointd_engine::{Input, KeyState};
+use endpointd_engine::{Input, KeyState, Settings};
 use endpointd_model::{Key, Meta, Object, WatchSignal, WatchedResource, Write};
 
-use crate::cluster::WriteFault;
-use crate::objects::{converged, endpoints, key, pod, service, unready};
+use crate::cluster::{Cluster, WriteFault};
+use crate::objects::{converged, endpoints, key, node, pod, service, unready};
 
 #[test]
 fn applied_create_without_response_is_not_repeated() {
@@ -18,7 +18,7 @@ fn applied_create_without_response_is_not_repeated() {
     cluster.run();
     assert_eq!(cluster.slices().len(), 1);
     assert_eq!(cluster.sent.len(), 2, "{:?}", cluster.sent);
-    assert_eq!(cluster.live_reads.len(), 2, "settled by a live read");
+    assert_eq!(cluster.live_reads.len(), 2, "resolved by live reads");
     cluster.release_watches();
     cluster.advance(Duration::from_secs(60));
     assert_eq!(cluster.sent.len(), 2);
@@ -89,7 +89,8 @@ fn rejected_create_blocks_neither_removals_nor_other_keys() {
     cluster.run();
     assert_eq!(endpoints(&cluster, "web").len(), 100, "the new slice is refused");
     let report = cluster.report();
-    let failed = report.keys.iter().find(|one| one.key == key("web")).expect("it is told");
+    let failed =
+        report.keys.iter().find(|one| one.key == key("web")).expect("failed keys are listed");
     assert!(matches!(failed.state, KeyState::BackingOff { .. }), "{failed:?}");
     assert_eq!(failed.last_error.as_deref(), Some("quota exceeded"));
 
@@ -105,11 +106,11 @@ fn rejected_create_blocks_neither_removals_nor_other_keys() {
 
     cluster.rejects = None;
     cluster.advance(Duration::from_secs(31));
-    assert_eq!(endpoints(&cluster, "web").len(), 101, "never given up");
+    assert_eq!(endpoints(&cluster, "web").len(), 101, "the key is retried until it succeeds");
     assert!(cluster.report().keys.is_empty());
 }
 
-/// Another Service of the same name: its slices are new, and those of the old one must go.
+/// A Service of the same name with another uid: it gets new slices, and the old ones are deleted.
 fn recreated() -> endpointd_model::Service {
     endpointd_model::Service { uid: endpointd_model::Uid::from("second"), ..service("web") }
 }
@@ -132,7 +133,7 @@ fn slice_is_kept_while_its_replacement_is_rejected() {
     cluster.rejects = Some(|write| matches!(write, Write::Create(_)));
     cluster.put_service(recreated());
     cluster.advance(Duration::from_secs(60));
-    assert_eq!(endpoints(&cluster, "web").len(), 2, "better the old than nothing");
+    assert_eq!(endpoints(&cluster, "web").len(), 2, "the old endpoints stay");
     cluster.rejects = None;
     cluster.advance(Duration::from_secs(31));
     assert_eq!(cluster.slices()[0].meta.owners[0].uid.to_string(), "second");
@@ -176,7 +177,7 @@ fn outage_is_probed_and_recovery_is_immediate() {
         cluster.change_pod(&key(&format!("{name}-0")), unready);
     }
     cluster.advance(Duration::from_secs(120));
-    assert_eq!(cluster.sent.len(), 80 + 10, "each refusal was one write");
+    assert_eq!(cluster.sent.len(), 80 + 10, "each unreachable attempt was one write");
     assert!(names.iter().all(|name| endpoints(&cluster, name)[0].ends_with("unready")));
 }
 
@@ -221,8 +222,8 @@ fn older_events_do_not_restore_a_deleted_slice() {
     assert!(!is_there(&cluster, &touched.meta().key()), "deleted after a conflict and a read");
     cluster.clear_log();
     cluster.release_watches();
-    assert_eq!(cluster.sent, [""; 0], "old events about it change nothing");
-    assert_eq!(cluster.report().sizes.n_tombstones, 0, "and are forgotten");
+    assert_eq!(cluster.sent, [""; 0], "older events about it are ignored");
+    assert_eq!(cluster.report().sizes.n_tombstones, 0, "and its tombstone is dropped");
 }
 
 #[test]
@@ -237,7 +238,7 @@ fn foreign_slice_with_a_conflicting_name_is_not_changed() {
     blocked.put_pod(pod("web-0"));
     blocked.advance(Duration::from_secs(60));
     assert_eq!(endpoints(&blocked, "web"), ["10.0.0.1 ready"]);
-    assert_eq!(blocked.slices().len(), 2, "one of theirs, one of ours");
+    assert_eq!(blocked.slices().len(), 2, "one of the other owner, one of ours");
     assert!(!blocked.sent.iter().any(|sent| sent.starts_with("delete")), "{:?}", blocked.sent);
 }
 
@@ -260,4 +261,39 @@ fn undecodable_object_keeps_its_last_known_version() {
     let pods =
         report.watches.iter().find(|one| one.resource == WatchedResource::Pods).expect("watched");
     assert_eq!(pods.decode_errors.len(), 1);
+}
+
+#[test]
+fn only_failed_keys_count_as_backing_off() {
+    let mut settings = Settings::default();
+    settings.controllers.iter_mut().for_each(|one| one.batch_period = Duration::from_secs(60));
+    let mut cluster = Cluster::new(settings);
+    cluster.put_node(node("n"));
+    cluster.put_service(service("web"));
+    cluster.start();
+    let n_backing_off = |cluster: &Cluster| -> usize {
+        cluster.report().controllers.iter().map(|one| one.n_backing_off).sum()
+    };
+    cluster.put_pod(pod("web-0"));
+    cluster.run();
+    assert_eq!(cluster.report().keys.len(), 2, "both controllers wait for the batch period");
+    assert_eq!(n_backing_off(&cluster), 0);
+    cluster.rejects = Some(|_| true);
+    cluster.advance(Duration::from_secs(60));
+    assert_eq!(n_backing_off(&cluster), 2);
+}
+
+#[test]
+fn one_key_is_reported_whether_it_failed_or_not() {
+    let mut cluster = converged(&[("web", 1), ("api", 1)]);
+    cluster.rejects = Some(|_| true);
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    let states = |name: &str| -> Vec<(u32, bool)> {
+        let report = cluster.engine.report_key(&key(name), cluster.now);
+        report.iter().map(|one| (one.n_failures, one.state == KeyState::Idle)).collect()
+    };
+    assert_eq!(states("web"), [(1, false), (1, false)]);
+    assert_eq!(states("api"), [(0, true), (0, true)], "not among the notable keys");
+    assert_eq!(states("none"), []);
 }

@@ -1,4 +1,4 @@
-//! Slices go before Endpoints, and neither holds up the other for long.
+//! Slices are written before Endpoints, which wait for at most 25 ms.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::objects::{addresses, converged, endpoints, key, pod, unready};
 
 const MILLI: Duration = Duration::from_millis(1);
 
-/// What is sent at this moment, without an answer to any of it.
+/// The writes sent at this time; none of them is answered.
 fn writes_now(cluster: &mut Cluster) -> Vec<Write> {
     while cluster.deliver() {}
     let effects = std::iter::from_fn(|| cluster.engine.next(cluster.now));
@@ -39,8 +39,8 @@ fn slices_are_written_before_endpoints_in_any_dequeue_order() {
         cluster.change_pod(&key("web-0"), unready);
         cluster.remove_object(PublishedResource::Endpoints, &key("api"));
         cluster.run();
-        let place = |what: &str| cluster.sent.iter().position(|sent| sent.starts_with(what));
-        assert!(place("update endpointslices") < place("update endpoints web"));
+        let position = |what: &str| cluster.sent.iter().position(|sent| sent.starts_with(what));
+        assert!(position("update endpointslices") < position("update endpoints web"));
         assert_eq!(addresses(&cluster, "web"), ["10.0.0.2", "(10.0.0.1)"]);
         cluster.change_pod(&key("web-0"), crate::objects::ready);
         cluster.advance(Duration::from_secs(1));
@@ -49,7 +49,7 @@ fn slices_are_written_before_endpoints_in_any_dequeue_order() {
 
 #[test]
 fn unanswered_slice_write_delays_endpoints_by_25_ms_at_most() {
-    // The second is large enough to rest after each plan.
+    // The second is large enough for a cooldown after each plan.
     for n_pods in [2, 150] {
         let mut cluster = converged(&[("web", n_pods)]);
         cluster.advance(Duration::from_secs(1));
@@ -102,7 +102,7 @@ fn lost_leadership_drops_deferred_plans() {
     assert_eq!(resources_sent_now(&mut cluster), [PublishedResource::Slices]);
     assert_eq!(n_in_flight(&cluster), 2);
     cluster.handle(Input::LeadershipLost);
-    assert_eq!(n_in_flight(&cluster), 1, "only what was sent");
+    assert_eq!(n_in_flight(&cluster), 1, "only the sync whose write was sent");
     cluster.now = cluster.now + 60 * MILLI;
     assert_eq!(resources_sent_now(&mut cluster), []);
     cluster.handle(Input::LeadershipAcquired);

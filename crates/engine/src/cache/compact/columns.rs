@@ -1,13 +1,13 @@
-//! What writer and reader agree on.
+//! The format that writer and reader share.
 
 use std::sync::LazyLock;
 
 use endpointd_model::{SharedStr, names};
 
-/// Texts of one column resemble each other.
+/// Strings of one column resemble each other, so each is written relative to the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Of labels and annotations.
+    /// Keys of labels and annotations.
     Key,
     Value,
     Name,
@@ -29,20 +29,20 @@ pub enum Column {
 pub const N_COLUMNS: usize = Column::Other as usize + 1;
 
 impl Column {
-    /// Many other objects have the same texts, so that a pooled one is likely there.
+    /// Whether other objects are likely to have the same strings, so that they are interned.
     pub fn is_shared(self) -> bool {
         matches!(self, Self::Key | Self::Value | Self::Namespace | Self::Node | Self::Zone)
     }
 }
 
-/// How a text begins: one of these, or the number of bytes it shares and this many more.
+/// The first number of a string: one of these, or `SHARED` plus the number of shared bytes.
 pub const ABSENT: u64 = 0;
 pub const SAME: u64 = 1;
-pub const KNOWN: u64 = 2;
+pub const COMMON: u64 = 2;
 pub const SHARED: u64 = 3;
 
-/// Texts that nearly every object has, by number.
-const KNOWN_TEXTS: [&str; 14] = [
+/// Strings that nearly every object contains, written by number.
+const COMMON_STRINGS: [&str; 14] = [
     "",
     "Pod",
     "Service",
@@ -59,31 +59,31 @@ const KNOWN_TEXTS: [&str; 14] = [
     names::OVER_CAPACITY,
 ];
 
-pub fn known_number(text: &str) -> Option<u8> {
-    KNOWN_TEXTS.iter().position(|known| *known == text).map(|at| at as u8)
+pub fn common_number(text: &str) -> Option<u8> {
+    COMMON_STRINGS.iter().position(|common| *common == text).map(|at| at as u8)
 }
 
-pub fn known_text(number: u8) -> SharedStr {
-    static TEXTS: LazyLock<[SharedStr; KNOWN_TEXTS.len()]> =
-        LazyLock::new(|| KNOWN_TEXTS.map(SharedStr::from));
-    TEXTS[usize::from(number)].clone()
+pub fn common_string(number: u8) -> SharedStr {
+    static STRINGS: LazyLock<[SharedStr; COMMON_STRINGS.len()]> =
+        LazyLock::new(|| COMMON_STRINGS.map(SharedStr::from));
+    STRINGS[usize::from(number)].clone()
 }
 
-/// The form of an address.
+/// How an address is written.
 pub const TEXT: u8 = 0;
 pub const V4: u8 = 1;
 pub const V6: u8 = 2;
 
-/// Bits of the byte that begins a row.
+/// Bits of the first byte of a row.
 pub mod row {
     /// One address, which is a canonical IPv4 address.
     pub const ONE_V4: u8 = 1;
     pub const HAS_TARGET: u8 = 2;
-    /// All of the target but name and uid is as in the target before.
+    /// The target equals the one before, except for name and uid.
     pub const SAME_FRAME: u8 = 4;
     pub const HAS_UUID: u8 = 8;
-    /// The conditions are those of the row before.
+    /// The conditions equal those of the row before.
     pub const SAME_CONDITIONS: u8 = 16;
-    /// There is more than most rows have.
+    /// Fields follow that most rows do not have.
     pub const HAS_EXTRAS: u8 = 32;
 }

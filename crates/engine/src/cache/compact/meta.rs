@@ -1,4 +1,4 @@
-//! Metadata: first what every write changes, then the rest.
+//! Metadata: first resourceVersion and generation, which every write changes, then the rest.
 
 use endpointd_model::{Meta, OwnerRef};
 
@@ -8,7 +8,7 @@ use super::reader::Reader;
 use super::writer::{Writer, uuid_bit};
 
 impl<'a> Writer<'a> {
-    /// Says where what comes after it begins.
+    /// Returns the offset of the content after it.
     pub fn encode_version(&mut self, meta: &'a Meta) -> u32 {
         self.number(meta.resource_version.number());
         self.optional(meta.generation, Self::signed);

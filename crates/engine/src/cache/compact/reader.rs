@@ -1,22 +1,22 @@
-//! Reading what `writer` wrote, and nothing else: bytes that make no sense are a bug.
+//! Decoding. It reads only what `writer` wrote, so malformed bytes are a bug.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use endpointd_model::{IpStr, Labels, ObjectRef, Protocol, SharedStr, Timestamp, Uid};
 
 use super::Identity;
-use super::columns::{ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, V4, V6, known_text, row};
+use super::columns::{ABSENT, COMMON, Column, N_COLUMNS, SAME, SHARED, V4, V6, common_string, row};
 use crate::interner::Interner;
 
-/// Room for a text to begin with: nearly all names fit.
-const SPELLED_BYTES: usize = 128;
+/// Initial capacity of the string buffer: nearly all names fit.
+const BUFFER_BYTES: usize = 128;
 
 pub struct Reader<'a> {
     bytes: &'a [u8],
     strings: &'a Interner<SharedStr>,
     previous: [SharedStr; N_COLUMNS],
     previous_frame: ObjectRef,
-    spelled: String,
+    buffer: String,
 }
 
 impl<'a> Reader<'a> {
@@ -25,8 +25,8 @@ impl<'a> Reader<'a> {
         previous[Column::Namespace as usize] = identity.namespace.clone();
         previous[Column::Name as usize] = identity.name.clone();
         previous[Column::Value as usize] = identity.name.clone();
-        let spelled = String::with_capacity(SPELLED_BYTES);
-        Self { bytes, strings, previous, previous_frame: ObjectRef::default(), spelled }
+        let buffer = String::with_capacity(BUFFER_BYTES);
+        Self { bytes, strings, previous, previous_frame: ObjectRef::default(), buffer }
     }
 
     fn take(&mut self, n_bytes: usize) -> &'a [u8] {
@@ -36,7 +36,8 @@ impl<'a> Reader<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> [u8; N] {
-        let (array, rest) = self.bytes.split_first_chunk().expect("as long as it was written");
+        let (array, rest) =
+            self.bytes.split_first_chunk().expect("reader and writer agree on lengths");
         self.bytes = rest;
         *array
     }
@@ -88,22 +89,22 @@ impl<'a> Reader<'a> {
         let text = match self.number() {
             ABSENT => return None,
             SAME => return Some(self.previous[column as usize].clone()),
-            KNOWN => known_text(self.byte()),
-            start => self.spell(column, (start - SHARED) as usize),
+            COMMON => common_string(self.byte()),
+            start => self.decode_string(column, (start - SHARED) as usize),
         };
         self.previous[column as usize] = text.clone();
         Some(text)
     }
 
-    fn spell(&mut self, column: Column, n_shared: usize) -> SharedStr {
+    fn decode_string(&mut self, column: Column, n_shared: usize) -> SharedStr {
         let n_rest = self.count();
-        let rest = std::str::from_utf8(self.take(n_rest)).expect("it was a text");
-        self.spelled.clear();
-        self.spelled.push_str(&self.previous[column as usize][..n_shared]);
-        self.spelled.push_str(rest);
-        let text = &*self.spelled;
-        let pooled = if column.is_shared() { self.strings.find(text) } else { None };
-        pooled.cloned().unwrap_or_else(|| text.into())
+        let rest = std::str::from_utf8(self.take(n_rest)).expect("the writer wrote a string");
+        self.buffer.clear();
+        self.buffer.push_str(&self.previous[column as usize][..n_shared]);
+        self.buffer.push_str(rest);
+        let text = &*self.buffer;
+        let interned = if column.is_shared() { self.strings.find(text) } else { None };
+        interned.cloned().unwrap_or_else(|| text.into())
     }
 
     pub fn labels(&mut self) -> Labels {
@@ -113,7 +114,7 @@ impl<'a> Reader<'a> {
 
     pub fn timestamp(&mut self) -> Timestamp {
         let (seconds, nanoseconds) = (self.signed(), self.signed());
-        Timestamp::new(seconds, nanoseconds as i32).expect("it was a time")
+        Timestamp::new(seconds, nanoseconds as i32).expect("the writer wrote a timestamp")
     }
 
     pub fn uid(&mut self, bits: u8) -> Uid {

@@ -1,4 +1,4 @@
-//! Slices: ports and endpoints.
+//! EndpointSlices: ports and endpoints.
 
 use endpointd_model::{
     AddressType, Conditions, Endpoint, EndpointPort, EndpointSlice, Hints, Meta,
@@ -143,7 +143,7 @@ impl Reader<'_> {
     }
 }
 
-/// Two bits each: absent, false, true.
+/// Two bits per condition: absent, false, or true.
 fn conditions_byte(conditions: Conditions) -> u8 {
     let Conditions { ready, serving, terminating } = conditions;
     let bits = |condition: Option<bool>| condition.map_or(0, |is_set| 1 + u8::from(is_set));

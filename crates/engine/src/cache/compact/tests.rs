@@ -1,4 +1,4 @@
-//! Whatever an object says, it says after being packed.
+//! Encoding is lossless, canonical, and small.
 
 use endpointd_model::{
     AddressType, Conditions, Endpoint, EndpointAddress, EndpointPort, Hints, Labels, ObjectRef,
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Texts that meet each other, and texts that meet nothing.
+/// Strings that share prefixes or are common, and random ones.
 fn text() -> impl Strategy<Value = SharedStr> {
     let often = prop::sample::select(vec![
         "",
@@ -89,7 +89,7 @@ prop_compose! {
     }
 }
 
-/// As the targets of one object mostly are.
+/// A target like most targets of one object.
 fn usual_target() -> impl Strategy<Value = ObjectRef> {
     (text(), uid()).prop_map(|(name, uid)| ObjectRef {
         kind: "Pod".into(),
@@ -201,8 +201,8 @@ fn identity(meta: &Meta) -> Identity<'_> {
     Identity { namespace: &meta.namespace, name: &meta.name, uid: &meta.uid }
 }
 
-/// What another write of the same leaves as it is.
-fn restamped(meta: &Meta, resource_version: ResourceVersion, generation: Option<i64>) -> Meta {
+/// The metadata after another write of the same content.
+fn rewritten(meta: &Meta, resource_version: ResourceVersion, generation: Option<i64>) -> Meta {
     Meta { resource_version, generation, ..meta.clone() }
 }
 
@@ -225,7 +225,7 @@ proptest! {
     fn version_and_generation_are_not_content(
         slice in slice(), version in any::<u64>(), generation in any::<Option<i64>>(), more in endpoint(),
     ) {
-        let meta = restamped(&slice.meta, version.into(), generation);
+        let meta = rewritten(&slice.meta, version.into(), generation);
         let again = EndpointSlice { meta, ..slice.clone() };
         prop_assert!(CompactObject::slice(&slice).same_content(&CompactObject::slice(&again)));
         let mut other = again;
@@ -261,7 +261,7 @@ fn decoded_strings_are_interned() {
     let node = strings.intern(&SharedStr::from("node-1"));
     let endpoint = Endpoint { node_name: Some("node-1".into()), ..Endpoint::default() };
     let slice = EndpointSlice { endpoints: vec![endpoint], ..EndpointSlice::default() };
-    let unpacked = CompactObject::slice(&slice).decode_slice(&identity(&slice.meta), &strings);
-    let found = unpacked.endpoints[0].node_name.as_ref().expect("it has a node");
+    let decoded = CompactObject::slice(&slice).decode_slice(&identity(&slice.meta), &strings);
+    let found = decoded.endpoints[0].node_name.as_ref().expect("it has a node");
     assert!(std::sync::Arc::ptr_eq(found, &node));
 }

@@ -1,14 +1,14 @@
-//! Writing: numbers, texts, and the parts that slices and Endpoints have in common.
+//! Encoding: numbers, strings, and what slices and Endpoints have in common.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use endpointd_model::{Labels, ObjectRef, Protocol, SharedStr, Timestamp, Uid, UidRepr};
 
 use super::columns::{
-    ABSENT, Column, KNOWN, N_COLUMNS, SAME, SHARED, TEXT, V4, V6, known_number, row,
+    ABSENT, COMMON, Column, N_COLUMNS, SAME, SHARED, TEXT, V4, V6, common_number, row,
 };
 
-/// What an object mostly takes without its rows, and what one row does: room to begin with.
+/// Initial capacity: the typical size of an object without rows, and of one row.
 const FRAME_BYTES: usize = 256;
 const ROW_BYTES: usize = 36;
 
@@ -19,7 +19,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Names of what belongs to an object often begin like its own.
+    /// Starts the columns with the name of the object: names of related objects often begin with it.
     pub fn new(namespace: &'a str, name: &'a str, n_rows: usize) -> Self {
         let mut previous = [""; N_COLUMNS];
         previous[Column::Namespace as usize] = namespace;
@@ -41,7 +41,7 @@ impl<'a> Writer<'a> {
         self.bytes.push(byte);
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// LEB128: seven bits per byte, the lowest first.
     pub fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.byte(number as u8 | 0x80);
@@ -54,7 +54,7 @@ impl<'a> Writer<'a> {
         self.number(count as u64);
     }
 
-    /// Small ones of either sign are short.
+    /// Zigzag encoding: small numbers of either sign are short.
     pub fn signed(&mut self, number: i64) {
         self.number((number << 1 ^ number >> 63) as u64);
     }
@@ -74,8 +74,8 @@ impl<'a> Writer<'a> {
         let before = std::mem::replace(&mut self.previous[column as usize], text);
         if text == before {
             self.number(SAME);
-        } else if let Some(number) = known_number(text) {
-            self.number(KNOWN);
+        } else if let Some(number) = common_number(text) {
+            self.number(COMMON);
             self.byte(number);
         } else {
             let n_shared = n_bytes_shared(before, text);
@@ -147,7 +147,7 @@ impl<'a> Writer<'a> {
         self.bytes.extend_from_slice(&ip.octets());
     }
 
-    /// What the first byte of a row says of its target.
+    /// The bits of a row that are about its target.
     pub fn target_bits(&self, target: Option<&'a ObjectRef>) -> u8 {
         let Some(target) = target else { return 0 };
         let frame = if self.previous_frame == Some(frame(target)) { row::SAME_FRAME } else { 0 };
@@ -170,7 +170,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What the targets of one object mostly have in common.
+/// The fields that the targets of one object usually have in common.
 fn frame(target: &ObjectRef) -> [&str; 5] {
     let ObjectRef { kind, namespace, name: _, uid: _, api_version, resource_version, field_path } =
         target;
@@ -184,8 +184,8 @@ pub fn uuid_bit(uid: &Uid) -> u8 {
     }
 }
 
-/// Only an address that is printed as it was written may be kept as a number. IPv4 has one
-/// spelling that parses.
+/// An address is written as a number only if it is printed the same again. Rust parses only one
+/// spelling of an IPv4 address.
 pub fn canonical_v4(text: &str) -> Option<Ipv4Addr> {
     text.parse().ok()
 }
@@ -194,7 +194,7 @@ fn canonical_v6(text: &str) -> Option<Ipv6Addr> {
     text.parse().ok().filter(|ip: &Ipv6Addr| ip.to_string() == text)
 }
 
-/// Whole characters only, so that what is shared is a text as well.
+/// Whole characters only, so that the shared bytes are valid UTF-8.
 fn n_bytes_shared(before: &str, now: &str) -> usize {
     let pairs = before.bytes().zip(now.bytes());
     let n_equal = pairs.take_while(|(before, now)| before == now).count();

@@ -1,0 +1,347 @@
+//! The controllers that run, each with its queue and its table of keys.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use endpointd_model::{Controller, Key, LiveRead};
+use endpointd_plan::{CarriedState, Counts, ExcludedPod, Topology, is_overloaded};
+use endpointd_rng::SplitMix64;
+
+use crate::cache::{DirtyKey, DirtyKeys, ObjectChange};
+use crate::cooldown::Cooldown;
+use crate::in_flight::{Owner, SyncEnd};
+use crate::key_stats::KeyStats;
+use crate::key_table::KeyTable;
+use crate::queue::{Dequeued, KeyPhase, Priority, Queue};
+use crate::retry::{self, RetryInputs};
+use crate::{ControllerSettings, HintsKind, MonotonicTime, SyncResult, SyncSummary};
+
+/// After an outage, failed keys are retried within this time instead of all at once.
+const RECOVERY_SPREAD: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Controllers {
+    states: Vec<ControllerState>,
+    /// Round robin: the next controller to dequeue a key.
+    next: usize,
+}
+
+/// What each controller has of its own.
+#[derive(Debug)]
+pub struct ControllerState {
+    pub settings: ControllerSettings,
+    pub queue: Queue,
+    pub keys: KeyTable,
+    pub n_retries: u64,
+}
+
+/// A dequeued key. It counts as in flight until [`Queue::done`].
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub owner: Owner,
+    pub priority: Priority,
+    /// When the first change arrived that this sync answers.
+    pub since: MonotonicTime,
+}
+
+/// What a plan reports about its key.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanReport<'a> {
+    pub counts: &'a Counts,
+    pub excluded_pods: &'a [ExcludedPod],
+    /// Label of the Service's traffic distribution.
+    pub distribution: Option<&'static str>,
+}
+
+impl Controllers {
+    pub fn new(settings: Vec<ControllerSettings>) -> Self {
+        let state = |settings| ControllerState {
+            settings,
+            queue: Queue::default(),
+            keys: KeyTable::default(),
+            n_retries: 0,
+        };
+        Self { states: settings.into_iter().map(state).collect(), next: 0 }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &ControllerState> {
+        self.states.iter()
+    }
+
+    pub fn get(&self, controller: Controller) -> Option<&ControllerState> {
+        self.states.iter().find(|state| state.settings.controller == controller)
+    }
+
+    /// The controller of a sync, which runs.
+    pub fn of(&self, owner: &Owner) -> &ControllerState {
+        self.get(owner.controller).expect("only controllers that run have syncs")
+    }
+
+    pub fn of_mut(&mut self, owner: &Owner) -> &mut ControllerState {
+        self.get_mut(owner.controller).expect("only controllers that run have syncs")
+    }
+
+    fn get_mut(&mut self, controller: Controller) -> Option<&mut ControllerState> {
+        self.states.iter_mut().find(|state| state.settings.controller == controller)
+    }
+
+    pub fn enqueue(&mut self, dirty: DirtyKeys, now: MonotonicTime) {
+        for DirtyKey { controller, key, priority } in dirty.0 {
+            if let Some(state) = self.get_mut(controller) {
+                state.enqueue(&key, priority, now);
+            }
+        }
+    }
+
+    /// The next key that is due, of the controllers in turn, if they have room.
+    pub fn dequeue(&mut self, now: MonotonicTime) -> Option<Work> {
+        let n_controllers = self.states.len();
+        for turn in 0..n_controllers {
+            let index = (self.next + turn) % n_controllers;
+            let state = &mut self.states[index];
+            if state.has_room()
+                && let Some(Dequeued { key, priority, since }) = state.queue.pop(now)
+            {
+                self.next = (index + 1) % n_controllers;
+                let owner = Owner { controller: state.settings.controller, key };
+                return Some(Work { owner, priority, since });
+            }
+        }
+        None
+    }
+
+    /// When the next key of a controller with room is due.
+    pub fn next_due(&self) -> Option<MonotonicTime> {
+        let open = self.states.iter().filter(|state| state.has_room());
+        open.filter_map(|state| state.queue.next_due()).min()
+    }
+
+    pub fn on_change(&mut self, change: &ObjectChange, now: MonotonicTime) {
+        match change {
+            ObjectChange::ServiceApplied { key, is_replaced } => {
+                if *is_replaced {
+                    self.reset_key(key);
+                }
+                self.resync_in_flight(key, now);
+            }
+            ObjectChange::ServiceDeleted(key) => {
+                self.reset_key(key);
+                self.resync_in_flight(key, now);
+            }
+            ObjectChange::NodeObserved(_)
+            | ObjectChange::Published { .. }
+            | ObjectChange::EndpointsDeleted(_) => {}
+        }
+    }
+
+    /// The Service is deleted or another one: the state carried between its plans is void.
+    fn reset_key(&mut self, key: &Key) {
+        for state in &mut self.states {
+            if state.queue.phase(key).is_none() {
+                state.keys.remove(key);
+            } else if let Some(entry) = state.keys.get_mut(key) {
+                entry.carried = CarriedState::default();
+            }
+        }
+    }
+
+    /// A sync in flight was planned for the Service as it was before. What it writes may be wrong
+    /// now, and no other event will show that.
+    fn resync_in_flight(&mut self, key: &Key, now: MonotonicTime) {
+        for state in &mut self.states {
+            if matches!(state.queue.phase(key), Some(KeyPhase::InFlight { .. })) {
+                state.queue.enqueue(key, Priority::Live, now, now);
+            }
+        }
+    }
+
+    /// The API server answers again: keys that failed because it did not are retried soon.
+    pub fn expedite_after_outage(&mut self, now: MonotonicTime, jitter: &mut SplitMix64) {
+        for state in &mut self.states {
+            let failed = state.keys.failures().filter(|(_, failures)| {
+                failures.failure.as_ref().is_some_and(|failure| failure.kind.is_outage())
+            });
+            let mut keys: Vec<Key> = failed.map(|(key, _)| key.clone()).collect();
+            keys.sort_unstable();
+            for key in keys {
+                state.queue.expedite(&key, now + jitter.up_to(RECOVERY_SPREAD));
+            }
+        }
+    }
+
+    /// Services whose topology hints were refused, or whose zones have too few endpoints now.
+    pub fn affected_by_topology(&self, topology: &Topology) -> DirtyKeys {
+        let keys = self.get(Controller::Slices).into_iter().flat_map(|state| state.keys.iter());
+        let affected = keys.filter(|(_, entry)| {
+            let hints = &entry.carried.hints;
+            hints.is_refused() || is_overloaded(hints, topology)
+        });
+        let mut keys: Vec<Key> = affected.map(|(key, _)| key.clone()).collect();
+        keys.sort_unstable();
+        let dirty =
+            |key| DirtyKey { controller: Controller::Slices, key, priority: Priority::Live };
+        DirtyKeys(keys.into_iter().map(dirty).collect())
+    }
+
+    /// Records what a plan reports, and returns the absences that live reads have confirmed for it.
+    pub fn record_plan(
+        &mut self,
+        owner: &Owner,
+        mut carried: CarriedState,
+        report: PlanReport<'_>,
+        now: MonotonicTime,
+    ) -> BTreeSet<LiveRead> {
+        self.share_trigger_times(owner, &mut carried);
+        let PlanReport { counts, excluded_pods, distribution } = report;
+        let stats = KeyStats::new(counts, excluded_pods, distribution);
+        let cooldown = Cooldown::after_plan(now, counts.n_desired + excluded_pods.len());
+        let keys = &mut self.of_mut(owner).keys;
+        keys.record_plan(&owner.key, carried, stats, cooldown);
+        let failures = keys.failure_mut(&owner.key);
+        failures.map(|one| std::mem::take(&mut one.confirmed_absent)).unwrap_or_default()
+    }
+
+    /// Two controllers publish the same pods, and must write the same trigger times for them.
+    fn share_trigger_times(&self, owner: &Owner, carried: &mut CarriedState) {
+        let Some(trigger) = &mut carried.trigger else { return };
+        for other in &self.states {
+            if other.settings.controller != owner.controller
+                && let Some(entry) = other.keys.get(&owner.key)
+                && let Some(known) = &entry.carried.trigger
+            {
+                trigger.share_with(known);
+            }
+        }
+    }
+
+    /// Enqueues a dequeued key again, for later.
+    pub fn postpone(&mut self, work: &Work, due: MonotonicTime, now: MonotonicTime) {
+        let queue = &mut self.of_mut(&work.owner).queue;
+        queue.done(&work.owner.key);
+        queue.enqueue(&work.owner.key, work.priority, due, now);
+    }
+
+    /// Drops the entries of a key with neither a Service nor Endpoints, unless it is still queued.
+    pub fn drop_key_if_idle(&mut self, key: &Key) {
+        for state in &mut self.states {
+            if state.queue.phase(key).is_none() {
+                state.keys.remove(key);
+            }
+        }
+    }
+
+    /// Drops everything that waits. Syncs in flight end by their responses.
+    pub fn clear(&mut self) {
+        for state in &mut self.states {
+            state.queue.clear();
+            state.keys.clear();
+        }
+    }
+}
+
+impl ControllerState {
+    fn has_room(&self) -> bool {
+        self.queue.n_in_flight() < self.settings.syncs_max
+    }
+
+    fn enqueue(&mut self, key: &Key, priority: Priority, now: MonotonicTime) {
+        let due = match priority {
+            Priority::Background => now,
+            Priority::Removal | Priority::Live => {
+                let is_failing = self.keys.is_failing(key);
+                retry::after_change(priority, is_failing, self.earliest(key, priority, now), now)
+            }
+        };
+        self.queue.enqueue(key, priority, due, now);
+    }
+
+    /// The end of the batch period and of the cooldown of a key.
+    fn earliest(&self, key: &Key, priority: Priority, now: MonotonicTime) -> MonotonicTime {
+        let cooldown = self.keys.get(key).map(|entry| entry.cooldown).unwrap_or_default();
+        (now + self.settings.batch_period).max(cooldown.until(priority))
+    }
+
+    /// A sync ended after leadership was lost: the next initial sync starts without its results.
+    pub fn abandon(&mut self, key: &Key) {
+        self.queue.done(key);
+        self.keys.remove(key);
+    }
+
+    /// Records the result of a sync, and enqueues its key again if it changed meanwhile or must be
+    /// retried.
+    pub fn finish(
+        &mut self,
+        key: &Key,
+        end: &SyncEnd,
+        paused_until: MonotonicTime,
+        now: MonotonicTime,
+        jitter: &mut SplitMix64,
+    ) {
+        let changed = self.queue.done(key);
+        let entry = self.keys.entry(key);
+        if end.summary.as_ref().is_some_and(|summary| summary.has_writes()) {
+            entry.cooldown = entry.cooldown.and(Cooldown::after_writes(end.planned_at, now));
+        }
+        let inputs = RetryInputs {
+            has_concurrent_write: end.has_concurrent_write,
+            paused_until,
+            batch_period: self.settings.batch_period,
+            ..self.record_result(key, end)
+        };
+        let retry = retry::after_sync(&end.result, &inputs, now, jitter);
+        // The change first: it has waited longer, and the first entry decides the age.
+        if let Some((priority, since)) = changed {
+            let is_failed = matches!(end.result, SyncResult::Failed(_));
+            let earliest = self.earliest(key, priority, now);
+            let due = retry::after_change(priority, is_failed, earliest, now);
+            self.queue.enqueue(key, priority, due, since);
+        }
+        if let Some(due) = retry {
+            self.queue.enqueue(key, end.priority, due, now);
+        }
+    }
+
+    fn record_result(&mut self, key: &Key, end: &SyncEnd) -> RetryInputs {
+        match &end.result {
+            SyncResult::Failed(failure) => {
+                self.n_retries += 1;
+                let failures = self.keys.failure_entry(key);
+                failures.n_failures += 1;
+                failures.failure = Some(failure.clone());
+                failures.last_result = Some(end.result.as_str());
+                failures.reads_required.extend(end.unconfirmed_reads.iter().cloned());
+                RetryInputs { n_failures: failures.n_failures, ..RetryInputs::default() }
+            }
+            SyncResult::ConflictRetry => {
+                // A sync that only read is no conflict: it corrected the cache, as it should.
+                let failures = self.keys.failure_entry(key);
+                failures.n_conflicts += u32::from(end.summary.is_some());
+                RetryInputs { n_conflicts: failures.n_conflicts, ..RetryInputs::default() }
+            }
+            SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
+                self.keys.clear_failure(key);
+                RetryInputs::default()
+            }
+            SyncResult::Throttled | SyncResult::LeadershipLost => RetryInputs::default(),
+        }
+    }
+}
+
+impl Work {
+    /// The summary of a sync that is planned now.
+    pub fn summary(&self, counts: Counts, hints: HintsKind, now: MonotonicTime) -> SyncSummary {
+        SyncSummary {
+            counts,
+            waited: now.since(self.since),
+            is_removal: self.priority == Priority::Removal,
+            hints,
+            ..SyncSummary::new(self.owner.controller, self.owner.key.clone())
+        }
+    }
+}
+
+impl From<Work> for Dequeued {
+    fn from(work: Work) -> Self {
+        Self { key: work.owner.key, priority: work.priority, since: work.since }
+    }
+}

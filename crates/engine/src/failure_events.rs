@@ -1,0 +1,30 @@
+//! The Event that a failed write causes, worded as upstream words it.
+
+use endpointd_model::{Controller, EventReason, EventRecord, Failure, InvolvedKind};
+
+use crate::requests::{PendingWrite, Verb};
+
+/// None where upstream records none: for the mirroring controller, and for deleted Endpoints.
+pub fn write_failure_event(request: &PendingWrite, failure: &Failure) -> Option<EventRecord> {
+    let (key, verb) = (&request.owner.key, request.verb);
+    let (reason, message, involved_kind) = match (request.owner.controller, verb) {
+        (Controller::Mirror, _) | (Controller::Endpoints, Verb::Delete) => return None,
+        (Controller::Slices, verb) => {
+            let verb = verb.as_str();
+            let message = format!(
+                "Error updating Endpoint Slices for Service {key}: failed to {verb} \
+                 EndpointSlice for Service {key}: {failure}"
+            );
+            (EventReason::FailedToUpdateEndpointSlices, message, InvolvedKind::Service)
+        }
+        (Controller::Endpoints, Verb::Create) => {
+            let message = format!("Failed to create endpoint for service {key}: {failure}");
+            (EventReason::FailedToCreateEndpoint, message, InvolvedKind::Endpoints)
+        }
+        (Controller::Endpoints, Verb::Update) => {
+            let message = format!("Failed to update endpoint {key}: {failure}");
+            (EventReason::FailedToUpdateEndpoint, message, InvolvedKind::Endpoints)
+        }
+    };
+    Some(EventRecord { reason, message, involved_kind })
+}

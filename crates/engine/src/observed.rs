@@ -1,0 +1,302 @@
+//! What the engine knows of the cluster: the cache and the watches that fill it. Events, lists,
+//! responses, and live reads arrive in any order; this file decides which of them is newer.
+
+use endpointd_model::{
+    Key, LiveRead, LiveReadResult, Object, PublishedResource, ResourceEvent, ResourceVersion,
+    SharedStr, Uid, WatchSignal, WatchedResource, WriteResult,
+};
+
+use crate::cache::{Cache, Changes, DirtyKeys, ListEpoch, Origin};
+use crate::requests::PendingWrite;
+use crate::watch_state::WatchState;
+use crate::{MonotonicTime, WatchStatus};
+
+#[derive(Debug)]
+pub struct Observed {
+    cache: Cache,
+    watches: Vec<WatchState>,
+}
+
+/// What was known when a live read was sent: only what is reported later can be newer than it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadBaseline {
+    /// The uid of the cached object; empty for nodes.
+    pub cached: Option<Uid>,
+    pub observed_version: ResourceVersion,
+}
+
+/// What a watch signal asks the engine to do.
+#[derive(Debug)]
+pub enum Reaction {
+    Nothing,
+    Changes(Changes),
+    /// The API server answers again.
+    Reconnected,
+    /// The list is older than what the watch had reported before it.
+    Relist,
+    /// A list is complete: these events of it were held back until its end.
+    ListDone(Vec<ResourceEvent>),
+}
+
+impl Observed {
+    pub fn new(resources: Vec<WatchedResource>) -> Self {
+        let watches = resources.into_iter().map(WatchState::new).collect();
+        Self { cache: Cache::default(), watches }
+    }
+
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    pub fn watched_resources(&self) -> Vec<WatchedResource> {
+        self.watches.iter().map(|watch| watch.resource).collect()
+    }
+
+    pub fn is_listing(&self) -> bool {
+        self.watches.iter().any(|watch| watch.is_listing)
+    }
+
+    pub fn is_synced(&self) -> bool {
+        self.watches.iter().all(|watch| watch.is_synced)
+    }
+
+    pub fn watch_statuses(&self, now: MonotonicTime) -> Vec<WatchStatus> {
+        let status = |watch: &WatchState| watch.status(self.cache.n_objects(watch.resource), now);
+        self.watches.iter().map(status).collect()
+    }
+
+    /// Recomputes the topology if a node changed. Returns whether it is different now.
+    pub fn refresh_topology(&mut self) -> bool {
+        self.cache.refresh_topology()
+    }
+
+    /// After [`Reaction::ListDone`] the caller passes the held-back events to [`Self::apply`] and
+    /// calls [`Self::remove_missing`].
+    pub fn on_signal(
+        &mut self,
+        resource: WatchedResource,
+        signal: WatchSignal,
+        now: MonotonicTime,
+    ) -> Reaction {
+        let Some(watch) = self.watches.iter_mut().find(|watch| watch.resource == resource) else {
+            return Reaction::Nothing;
+        };
+        if let WatchSignal::Disconnected(reason) = signal {
+            watch.disconnect(reason);
+            return Reaction::Nothing;
+        }
+        watch.touch(now);
+        match signal {
+            WatchSignal::Disconnected(_) => Reaction::Nothing,
+            WatchSignal::Reconnected => Reaction::Reconnected,
+            WatchSignal::InitStarted => {
+                watch.begin_list();
+                Reaction::Nothing
+            }
+            WatchSignal::Event(event) => self.on_event(*event),
+            WatchSignal::DecodeError { key, reason } => {
+                watch.record_decode_error(key.clone(), reason);
+                let epoch = watch.epoch;
+                self.cache.retain(resource, &key, epoch);
+                Reaction::Nothing
+            }
+            WatchSignal::InitDone(version) => match watch.finish_list(version) {
+                Some(events) => Reaction::ListDone(events),
+                None => Reaction::Relist,
+            },
+            WatchSignal::Bookmark(version) => {
+                watch.observed_version = watch.observed_version.max(version);
+                Reaction::Nothing
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: ResourceEvent) -> Reaction {
+        let resource = event.kind();
+        let (key, version) = identity(&event);
+        let Some(watch) = self.watches.iter_mut().find(|watch| watch.resource == resource) else {
+            return Reaction::Nothing;
+        };
+        watch.clear_decode_error(&key);
+        if watch.is_replay(version) {
+            return Reaction::Nothing;
+        }
+        let is_old = version != ResourceVersion::NONE && version <= watch.observed_version;
+        if watch.is_listing && is_old && !self.cache.contains(resource, &key) {
+            watch.suspect_replays.push(event);
+            return Reaction::Nothing;
+        }
+        Reaction::Changes(self.cache.apply(event, watch.epoch))
+    }
+
+    pub fn apply(&mut self, event: ResourceEvent) -> Changes {
+        let epoch = self.epoch(event.kind());
+        self.cache.apply(event, epoch)
+    }
+
+    /// Removes what the list that has just been completed does not contain.
+    pub fn remove_missing(&mut self, resource: WatchedResource) -> Changes {
+        let (epoch, listed) = (self.epoch(resource), self.observed_version(resource));
+        self.cache.remove_missing(resource, epoch, listed)
+    }
+
+    /// Applies the response to our own write; its owner is not among the dirty keys.
+    pub fn apply_write_result(&mut self, request: &PendingWrite, result: WriteResult) -> DirtyKeys {
+        let mut dirty = DirtyKeys::default();
+        match result {
+            WriteResult::Stored(object) => self.apply_stored(*object, &mut dirty),
+            WriteResult::Deleted => self.apply_deleted(request, &mut dirty),
+            WriteResult::Conflict(_)
+            | WriteResult::NoResponse(_)
+            | WriteResult::Throttled { .. }
+            | WriteResult::NamespaceTerminating(_)
+            | WriteResult::Failed(_)
+            | WriteResult::NotLeader => {}
+        }
+        dirty
+    }
+
+    /// Ignored if the watch has already reported what happened after the write, and the object is
+    /// deleted.
+    fn apply_stored(&mut self, object: Object, dirty: &mut DirtyKeys) {
+        let resource = watched(object.resource());
+        let (key, version) = (object.meta().key(), object.meta().resource_version);
+        let is_observed =
+            version != ResourceVersion::NONE && version <= self.observed_version(resource);
+        if !is_observed || self.cache.contains(resource, &key) {
+            let epoch = self.epoch_for_reads(resource);
+            self.cache.put_object(object, Origin::OwnWrite, epoch, dirty);
+        }
+    }
+
+    /// Only the object that the delete named: there may be another one of this name by now.
+    fn apply_deleted(&mut self, request: &PendingWrite, dirty: &mut DirtyKeys) {
+        let PendingWrite { owner, resource, key, deleted_uid, .. } = request;
+        let cached = self.cache.object(*resource, key);
+        if cached.is_some_and(|cached| cached.uid == *deleted_uid) {
+            let epoch = self.epoch(watched(*resource));
+            self.cache.tombstone(*resource, key, epoch, dirty);
+            dirty.remove(owner.controller, &owner.key);
+        }
+    }
+
+    /// What is known of the object of a live read, before it is sent.
+    pub fn read_baseline(&self, read: &LiveRead) -> ReadBaseline {
+        let cached = match read {
+            LiveRead::Service(key) => self.cache.service(key).map(|service| service.uid.clone()),
+            LiveRead::Node(name) => {
+                let key = Key::new(SharedStr::default(), name.clone());
+                self.cache.contains(WatchedResource::Nodes, &key).then(Uid::default)
+            }
+            LiveRead::Object(resource, key) => {
+                self.cache.object(*resource, key).map(|cached| cached.uid)
+            }
+        };
+        ReadBaseline { cached, observed_version: self.observed_version(resource_of(read)) }
+    }
+
+    /// Since the read was sent, the watch has reported something that the read may not have seen:
+    /// that the object exists now, or that it was deleted.
+    pub fn is_superseded(
+        &self,
+        read: &LiveRead,
+        result: &LiveReadResult,
+        before: &ReadBaseline,
+    ) -> bool {
+        let now = self.read_baseline(read);
+        let version = match result {
+            LiveReadResult::Absent => return now.cached != before.cached,
+            LiveReadResult::Failed(_) => return false,
+            LiveReadResult::Service(service) => service.resource_version,
+            LiveReadResult::Node(node) => node.resource_version,
+            LiveReadResult::Object(object) => object.meta().resource_version,
+        };
+        let is_observed = version != ResourceVersion::NONE && version <= now.observed_version;
+        is_observed
+            && now.cached.is_none()
+            && (before.cached.is_some() || version > before.observed_version)
+    }
+
+    /// Applies a live read that is not superseded. A Service that is absent from the API server
+    /// changes nothing here: the watch will report it.
+    pub fn apply_read(&mut self, read: &LiveRead, result: LiveReadResult) -> Changes {
+        let epoch = self.epoch_for_reads(resource_of(read));
+        let mut changes = Changes::default();
+        match (read, result) {
+            (LiveRead::Object(_, _), LiveReadResult::Object(object)) => {
+                self.cache.put_object(*object, Origin::Observed, epoch, &mut changes.dirty);
+            }
+            (LiveRead::Object(resource, key), LiveReadResult::Absent) => {
+                let epoch = self.epoch(watched(*resource));
+                self.cache.tombstone(*resource, key, epoch, &mut changes.dirty);
+            }
+            (LiveRead::Service(_), LiveReadResult::Service(service)) => {
+                return self.cache.apply_read_service(*service, epoch);
+            }
+            (LiveRead::Node(_), LiveReadResult::Node(node)) => {
+                return self.cache.apply_read_node(*node, epoch);
+            }
+            (LiveRead::Node(name), LiveReadResult::Absent) => {
+                self.cache.confirm_no_node(name, &mut changes.dirty);
+            }
+            // The Services with pods on the node are planned later, and read it again.
+            (LiveRead::Node(name), LiveReadResult::Failed(_)) => {
+                self.cache.add_affected_by_node_name(name, &mut changes.dirty);
+            }
+            (LiveRead::Service(_) | LiveRead::Object(_, _) | LiveRead::Node(_), _) => {}
+        }
+        changes
+    }
+
+    fn watch(&self, resource: WatchedResource) -> Option<&WatchState> {
+        self.watches.iter().find(|watch| watch.resource == resource)
+    }
+
+    fn epoch(&self, resource: WatchedResource) -> ListEpoch {
+        self.watch(resource).map(|watch| watch.epoch).unwrap_or_default()
+    }
+
+    fn epoch_for_reads(&self, resource: WatchedResource) -> ListEpoch {
+        self.watch(resource).map(WatchState::epoch_for_reads).unwrap_or_default()
+    }
+
+    fn observed_version(&self, resource: WatchedResource) -> ResourceVersion {
+        self.watch(resource).map_or(ResourceVersion::NONE, |watch| watch.observed_version)
+    }
+}
+
+/// The resource whose watch reports the object of a live read.
+pub fn resource_of(read: &LiveRead) -> WatchedResource {
+    match read {
+        LiveRead::Service(_) => WatchedResource::Services,
+        LiveRead::Node(_) => WatchedResource::Nodes,
+        LiveRead::Object(resource, _) => watched(*resource),
+    }
+}
+
+fn watched(resource: PublishedResource) -> WatchedResource {
+    match resource {
+        PublishedResource::Slices => WatchedResource::Slices,
+        PublishedResource::Endpoints => WatchedResource::Endpoints,
+    }
+}
+
+/// A node has no namespace.
+fn identity(event: &ResourceEvent) -> (Key, ResourceVersion) {
+    match event {
+        ResourceEvent::Service(event) => (event.object().key(), event.object().resource_version),
+        ResourceEvent::Pod(event) => (event.object().key(), event.object().resource_version),
+        ResourceEvent::Node(event) => {
+            let node = event.object();
+            (Key::new(SharedStr::default(), node.name.clone()), node.resource_version)
+        }
+        ResourceEvent::Endpoints(event) => {
+            let meta = &event.object().meta;
+            (meta.key(), meta.resource_version)
+        }
+        ResourceEvent::Slice(event) => {
+            let meta = &event.object().meta;
+            (meta.key(), meta.resource_version)
+        }
+    }
+}

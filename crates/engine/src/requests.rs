@@ -1,0 +1,242 @@
+//! Requests in flight: which sync waits for each, and what the watch has reported meanwhile.
+
+use endpointd_model::{
+    Key, LiveRead, PublishedResource, ResourceVersion, SharedStr, Uid, Write, WriteResult,
+};
+use hashbrown::HashMap;
+
+use crate::RequestId;
+use crate::cache::{DirtyKeys, ObjectChange, PublishedEvent};
+use crate::in_flight::Owner;
+use crate::observed::ReadBaseline;
+
+#[derive(Debug, Default)]
+pub struct Requests {
+    pending: HashMap<RequestId, PendingRequest>,
+    /// The write in flight to each object.
+    writers: HashMap<(PublishedResource, Key), RequestId>,
+    /// The read in flight of each node that pods run on and the cache does not hold.
+    node_reads: HashMap<SharedStr, RequestId>,
+    /// Requests since the start; the last id.
+    n_requests: u64,
+    n_writes: usize,
+}
+
+#[derive(Debug)]
+pub enum PendingRequest {
+    Write(PendingWrite),
+    Read(PendingRead),
+    /// Not sent for one sync, but for every Service with a pod on the node.
+    NodeRead(SharedStr),
+}
+
+#[derive(Debug)]
+pub struct PendingWrite {
+    pub owner: Owner,
+    pub verb: Verb,
+    pub resource: PublishedResource,
+    pub key: Key,
+    /// The object a delete is about; empty for other writes.
+    pub deleted_uid: Uid,
+    /// What the watch has reported of the object since the write was sent.
+    pub events: Vec<PublishedEvent>,
+}
+
+#[derive(Debug)]
+pub struct PendingRead {
+    pub owner: Owner,
+    pub read: LiveRead,
+    pub baseline: ReadBaseline,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Requests {
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    pub fn n_writes(&self) -> usize {
+        self.n_writes
+    }
+
+    pub fn register_write(&mut self, owner: &Owner, write: &Write) -> RequestId {
+        let (resource, key) = (write.resource(), write.key());
+        let (verb, deleted_uid) = match write {
+            Write::Create(_) => (Verb::Create, Uid::default()),
+            Write::Update(_) => (Verb::Update, Uid::default()),
+            Write::Delete(target) => (Verb::Delete, target.uid.clone()),
+        };
+        self.n_writes += 1;
+        let (owner, target, events) = (owner.clone(), key.clone(), Vec::new());
+        let id = self.register(PendingRequest::Write(PendingWrite {
+            owner,
+            verb,
+            resource,
+            key: target,
+            deleted_uid,
+            events,
+        }));
+        self.writers.insert((resource, key), id);
+        id
+    }
+
+    pub fn register_read(
+        &mut self,
+        owner: &Owner,
+        read: LiveRead,
+        baseline: ReadBaseline,
+    ) -> RequestId {
+        self.register(PendingRequest::Read(PendingRead { owner: owner.clone(), read, baseline }))
+    }
+
+    /// None if the node is being read already.
+    pub fn register_node_read(&mut self, name: &SharedStr) -> Option<RequestId> {
+        if self.node_reads.contains_key(name) {
+            return None;
+        }
+        let id = self.register(PendingRequest::NodeRead(name.clone()));
+        self.node_reads.insert(name.clone(), id);
+        Some(id)
+    }
+
+    /// The watch has reported a change: reads sent before it may be outdated, and the writer of the
+    /// object need not be synced before the response shows whether this is the echo of its write.
+    pub fn on_change(&mut self, change: &ObjectChange, dirty: &mut DirtyKeys) {
+        match change {
+            ObjectChange::ServiceDeleted(key) => {
+                let deleted = LiveRead::Service(key.clone());
+                self.invalidate_reads(|read| *read == deleted);
+            }
+            ObjectChange::NodeObserved(name) => drop(self.node_reads.remove(name)),
+            ObjectChange::Published { resource, key, event } => {
+                if let Some(writer) = self.record_event(*resource, key, *event) {
+                    dirty.remove(writer.controller, &writer.key);
+                }
+            }
+            ObjectChange::ServiceApplied { .. } | ObjectChange::EndpointsDeleted(_) => {}
+        }
+    }
+
+    /// The request that this response is for; none if it was cancelled.
+    pub fn complete(&mut self, id: RequestId) -> Option<PendingRequest> {
+        let request = self.pending.remove(&id)?;
+        match &request {
+            PendingRequest::Write(write) => {
+                self.n_writes -= 1;
+                self.writers.remove(&(write.resource, write.key.clone()));
+            }
+            PendingRequest::Read(_) => {}
+            PendingRequest::NodeRead(name) => {
+                if self.node_reads.get(name) != Some(&id) {
+                    return None;
+                }
+                self.node_reads.remove(name);
+            }
+        }
+        Some(request)
+    }
+
+    /// The watch has reported what became of the objects that `is_known` selects: a read in flight
+    /// may have found them before.
+    pub fn invalidate_reads(&mut self, is_known: impl Fn(&LiveRead) -> bool) {
+        for request in self.pending.values_mut() {
+            if let PendingRequest::Read(pending) = request
+                && is_known(&pending.read)
+            {
+                pending.baseline.observed_version = ResourceVersion::NONE;
+            }
+        }
+    }
+
+    /// Records an event on an object with a write in flight, and returns the writer.
+    fn record_event(
+        &mut self,
+        resource: PublishedResource,
+        key: &Key,
+        event: PublishedEvent,
+    ) -> Option<&Owner> {
+        let id = self.writers.get(&(resource, key.clone()))?;
+        let Some(PendingRequest::Write(write)) = self.pending.get_mut(id) else { return None };
+        write.events.push(event);
+        Some(&write.owner)
+    }
+
+    fn register(&mut self, request: PendingRequest) -> RequestId {
+        self.n_requests += 1;
+        let id = RequestId(self.n_requests);
+        self.pending.insert(id, request);
+        id
+    }
+}
+
+impl PendingWrite {
+    /// Whether the watch has reported something that this write did not do: another client wrote
+    /// to the object at the same time.
+    pub fn has_concurrent_write(&self, result: &WriteResult) -> bool {
+        let is_echo = |event: &PublishedEvent| match (event, result) {
+            (PublishedEvent::Applied(version), WriteResult::Stored(object)) => {
+                *version == object.meta().resource_version
+            }
+            (PublishedEvent::Deleted, WriteResult::Deleted) => true,
+            (PublishedEvent::Applied(_) | PublishedEvent::Deleted, _) => false,
+        };
+        !self.events.iter().all(is_echo)
+    }
+
+    /// The read that shows what this write did.
+    pub fn live_read(&self) -> LiveRead {
+        LiveRead::Object(self.resource, self.key.clone())
+    }
+}
+
+impl Verb {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endpointd_model::{Controller, Object};
+
+    use super::*;
+
+    fn owner() -> Owner {
+        Owner { controller: Controller::Slices, key: Key::new("ns", "web") }
+    }
+
+    #[test]
+    fn node_is_read_once_and_not_again_after_the_watch_reported_it() {
+        let (mut requests, node) = (Requests::default(), SharedStr::from("node-1"));
+        let first = requests.register_node_read(&node).expect("not read yet");
+        assert_eq!(requests.register_node_read(&node), None);
+        requests.on_change(&ObjectChange::NodeObserved(node.clone()), &mut DirtyKeys::default());
+        let second = requests.register_node_read(&node).expect("the first was cancelled");
+        assert!(requests.complete(first).is_none());
+        assert!(requests.complete(second).is_some());
+        assert!(requests.is_empty());
+    }
+
+    #[test]
+    fn events_are_recorded_only_while_a_write_is_in_flight() {
+        let mut requests = Requests::default();
+        let write = Write::Create(Object::Slice(Default::default()));
+        let (resource, key) = (write.resource(), write.key());
+        let id = requests.register_write(&owner(), &write);
+        assert_eq!(requests.record_event(resource, &key, PublishedEvent::Deleted), Some(&owner()));
+        let Some(PendingRequest::Write(pending)) = requests.complete(id) else { panic!("a write") };
+        assert_eq!(pending.events, [PublishedEvent::Deleted]);
+        assert_eq!(requests.record_event(resource, &key, PublishedEvent::Deleted), None);
+        assert_eq!(requests.n_writes(), 0);
+    }
+}
