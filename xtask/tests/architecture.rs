@@ -61,6 +61,7 @@ const LANES: &[(&str, &[&str])] = &[
             "hyper-util",
             "k8s-openapi",
             "kube",
+            "percent-encoding",
             "serde",
             "serde_json",
             "thiserror",

@@ -19,8 +19,7 @@ pub fn run(flags: &Flags) -> Result<(), CliError> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     start_log(flags.log_format, flags.log_level);
-    let pace = options.pace.clone();
-    tokio_runtime::run_on_current_thread(move || pace.nap(), async {
+    tokio_runtime::run_on_current_thread(async {
         let stopped = tokio_runtime::stop_signal()?;
         endpointd_runtime::run(options, |_| (), stopped).await.map_err(cli_error)
     })?
@@ -36,7 +35,7 @@ fn start_log(format: LogFormat, level: LogLevel) {
     };
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(level);
     match format {
-        LogFormat::Json => log.json().flatten_event(true).with_current_span(false).init(),
+        LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
         LogFormat::Text => {
             log.with_target(false).with_ansi(io::stderr().is_terminal()).init();
         }
@@ -48,6 +47,7 @@ fn cli_error(error: RunError) -> CliError {
         RunError::Connect(_) => "",
         RunError::Bind { .. } => "choose another with `--metrics-bind-address`, or `0` for none",
         RunError::Election(_) => "see `--leader-elect-lease-duration` and related flags",
+        RunError::TaskEnd(_) => "this is a bug: please report it with the log",
     };
     let message = error.to_string();
     // A connection error contains its own hint.

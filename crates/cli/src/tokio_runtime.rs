@@ -20,10 +20,9 @@ pub fn workers() -> Result<Runtime, CliError> {
 /// For the controllers alone. Every change wakes several tasks for a short time, and moving them
 /// between threads costs more than it saves.
 pub fn run_on_current_thread<T: Send + 'static>(
-    before_waiting: impl Fn() + Send + Sync + 'static,
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, CliError> {
-    let runtime = build(Builder::new_current_thread().on_thread_park(before_waiting))?;
+    let runtime = build(&mut Builder::new_current_thread())?;
     // Spawned, because wake-ups of the future in `block_on` go through the kernel.
     runtime.block_on(async {
         let done = tokio::spawn(work).await;

@@ -1,75 +1,70 @@
-//! The client: writes, live reads, and what it has found out about the server.
+//! The client: writes, live reads, watches, and what it has found out about the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use endpointd_model::{
-    LiveRead, LiveReadResult, PublishedResource, ResourceVersion, WatchSignal, WatchedResource,
-    Write, WriteResult,
-};
+use endpointd_model::{LiveRead, LiveReadResult, WatchSignal, WatchedResource, Write, WriteResult};
 use endpointd_wire::Encoding;
 use tokio::sync::mpsc;
 
-use crate::answer;
-use crate::ask::{Accept, ApiRequest};
-use crate::budget::RateLimiter;
 use crate::connect::{ConnectError, ConnectOptions};
-use crate::feed;
-use crate::known::{EchoFilter, InFlightWrite};
+use crate::rate_limiter::RateLimiter;
+use crate::request::{Accept, ApiRequest};
+use crate::response;
 use crate::stats::RequestStats;
 use crate::transport::{ApiResponse, Transport, TransportError};
+use crate::watcher;
 
-/// After this a write or a live read counts as unanswered.
+/// After this time a write or a live read counts as not answered.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Ten times what the API server stores of one object.
-const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// As kube-controller-manager's `--kube-api-burst`.
+/// Ten times the size limit of an object in the API server.
+const RESPONSE_BYTES_MAX: usize = 16 << 20;
+/// The default of kube-controller-manager's `--kube-api-burst`.
 const BURST: u32 = 30;
 
 /// A connection to one cluster; clones share it.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) transport: Arc<Transport>,
-    budget: Option<Arc<RateLimiter>>,
-    abilities: Arc<ServerCapabilities>,
-    pub(crate) known: Arc<EchoFilter>,
+    rate_limiter: Option<Arc<RateLimiter>>,
+    capabilities: Arc<ServerCapabilities>,
 }
 
-/// What the server was found to do; assumed until it refuses.
+/// What the server supports; assumed until it refuses.
 #[derive(Debug)]
 struct ServerCapabilities {
-    speaks_protobuf: AtomicBool,
-    streams_lists: AtomicBool,
+    supports_protobuf: AtomicBool,
+    supports_streaming_lists: AtomicBool,
 }
 
 impl Client {
-    /// Reads the configuration and prepares connections. Nothing is sent: a server that is down
-    /// is found out by the first request.
+    /// Reads the configuration and prepares connections. Sends nothing: the first request finds out
+    /// whether the server is reachable.
     pub async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
-        let budget = options
+        let rate_limiter = options
             .qps
             .filter(|&qps| qps > 0.0)
             .map(|qps| Arc::new(RateLimiter::new(qps, options.burst.unwrap_or(BURST))));
-        let abilities = ServerCapabilities {
-            speaks_protobuf: AtomicBool::new(true),
-            streams_lists: AtomicBool::new(true),
-        };
+        let capabilities = Arc::new(ServerCapabilities {
+            supports_protobuf: AtomicBool::new(true),
+            supports_streaming_lists: AtomicBool::new(true),
+        });
         let transport = Arc::new(Transport::connect(options).await?);
-        Ok(Self { transport, budget, abilities: Arc::new(abilities), known: Arc::default() })
+        Ok(Self { transport, rate_limiter, capabilities })
     }
 
-    /// For servers that promise protobuf and break it: everything in JSON from now on.
+    /// Uses JSON for all further requests, for servers whose protobuf is broken.
     pub fn disable_protobuf(&self) {
-        self.abilities.speaks_protobuf.store(false, Ordering::Relaxed);
+        self.capabilities.supports_protobuf.store(false, Ordering::Relaxed);
     }
 
-    /// For servers whose streamed lists cannot be trusted: page by page from now on.
+    /// Lists in pages from now on, for servers whose streaming lists are broken.
     pub fn disable_streaming_lists(&self) {
-        self.abilities.streams_lists.store(false, Ordering::Relaxed);
+        self.capabilities.supports_streaming_lists.store(false, Ordering::Relaxed);
     }
 
-    /// Its URL, for logs.
+    /// The URL of the server, for logs.
     pub fn server(&self) -> String {
         self.transport.url.clone()
     }
@@ -78,77 +73,70 @@ impl Client {
         &self.transport.stats
     }
 
-    /// Writes once. An answer that is lost is never asked for again: see [`WriteResult::NoResponse`].
+    /// Sends a write once. It is not sent again when the response is lost: see
+    /// [`WriteResult::NoResponse`].
     pub async fn send(&self, write: &Write) -> WriteResult {
-        self.spend().await;
-        let mut ask = self.accepting(ApiRequest::of_write(write, self.encoding()));
-        let mut answer = self.ask(&ask).await;
-        let is_refused = matches!(&answer, Ok(ApiResponse { code: 415, .. }));
-        if is_refused && self.encoding() == Encoding::Protobuf {
-            tracing::info!("the server takes no protobuf: writing JSON from now on");
+        self.wait_for_rate_limit().await;
+        let mut request = self.with_accept(ApiRequest::of_write(write, self.encoding()));
+        let mut response = self.request(&request).await;
+        let is_unsupported = matches!(&response, Ok(ApiResponse { code: 415, .. }));
+        if is_unsupported && self.encoding() == Encoding::Protobuf {
+            tracing::info!("the server rejects protobuf: using JSON from now on");
             self.disable_protobuf();
-            ask = self.accepting(ApiRequest::of_write(write, Encoding::Json));
-            answer = self.ask(&ask).await;
+            request = self.with_accept(ApiRequest::of_write(write, Encoding::Json));
+            response = self.request(&request).await;
         }
-        answer::outcome(&ask, write, answer)
+        response::write_result(&request, write, response)
     }
 
-    /// To be kept until the caller has taken in the answer to this write: till then the watch does
-    /// not tell of its object.
-    pub fn begin(&self, write: &Write) -> InFlightWrite {
-        InFlightWrite::new(self.known.clone(), write.resource(), write.key())
+    /// Reads one object from the API server, bypassing all caches.
+    pub async fn live_read(&self, read: &LiveRead) -> LiveReadResult {
+        self.wait_for_rate_limit().await;
+        let request = self.with_accept(ApiRequest::of_live_read(read));
+        let response = self.request(&request).await;
+        response::live_read_result(&request, read, response)
     }
 
-    /// The caller has taken in this answer to a write: the watch need not tell it again.
-    pub fn write_applied(&self, resource: PublishedResource, version: ResourceVersion) {
-        self.known.add(resource, version);
-    }
-
-    /// Reads one object as it is now, not as some cache had it.
-    pub async fn look(&self, read: &LiveRead) -> LiveReadResult {
-        self.spend().await;
-        let ask = self.accepting(ApiRequest::of_lookup(read));
-        let answer = self.ask(&ask).await;
-        answer::found(&ask, read, answer)
-    }
-
-    /// Tells what there is of a kind, and then what changes, for ever: trouble is news as well. Ends
-    /// only when the receiver is gone. A full channel slows the watch down and loses nothing.
-    pub async fn feed(
+    /// Lists and watches a resource until the receiver is gone; failures are signals as well. A
+    /// full channel slows the watch down and loses nothing.
+    pub async fn watch(
         self,
-        kind: WatchedResource,
+        resource: WatchedResource,
         sender: mpsc::Sender<(WatchedResource, WatchSignal)>,
     ) {
-        feed::run(self, kind, sender).await;
+        watcher::run(self, resource, sender).await;
     }
 
-    pub(crate) async fn ask(&self, ask: &ApiRequest) -> Result<ApiResponse, TransportError> {
-        self.transport.ask(ask, TIMEOUT, ANSWER_BYTES_MAX).await
+    pub(crate) async fn request(
+        &self,
+        request: &ApiRequest,
+    ) -> Result<ApiResponse, TransportError> {
+        self.transport.request(request, TIMEOUT, RESPONSE_BYTES_MAX).await
     }
 
-    pub(crate) fn accepting(&self, mut ask: ApiRequest) -> ApiRequest {
-        ask.accept = match self.encoding() {
+    pub(crate) fn with_accept(&self, mut request: ApiRequest) -> ApiRequest {
+        request.accept = match self.encoding() {
             Encoding::Json => Accept::Json,
             Encoding::Protobuf => Accept::Any,
         };
-        ask
+        request
     }
 
-    pub(crate) fn streams_lists(&self) -> bool {
-        self.abilities.streams_lists.load(Ordering::Relaxed)
+    pub(crate) fn supports_streaming_lists(&self) -> bool {
+        self.capabilities.supports_streaming_lists.load(Ordering::Relaxed)
     }
 
     fn encoding(&self) -> Encoding {
-        if self.abilities.speaks_protobuf.load(Ordering::Relaxed) {
+        if self.capabilities.supports_protobuf.load(Ordering::Relaxed) {
             Encoding::Protobuf
         } else {
             Encoding::Json
         }
     }
 
-    async fn spend(&self) {
-        if let Some(budget) = &self.budget {
-            budget.spend().await;
+    async fn wait_for_rate_limit(&self) {
+        if let Some(rate_limiter) = &self.rate_limiter {
+            rate_limiter.acquire().await;
         }
     }
 }

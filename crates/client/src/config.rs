@@ -1,4 +1,4 @@
-//! Finds the cluster: options, then the environment, then the pod we run in.
+//! Finds the cluster: by options, then the environment, then the service account of this pod.
 
 use std::env;
 use std::error::Error;
@@ -11,7 +11,7 @@ use kube::Config;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::connect::{ConnectError, ConnectOptions};
-use crate::stack::CONNECT_TIMEOUT;
+use crate::http_service::CONNECT_TIMEOUT;
 
 pub(crate) async fn load(options: &ConnectOptions) -> Result<Config, ConnectError> {
     let server = options.server.as_deref().map(parse_server).transpose()?;
@@ -28,10 +28,10 @@ pub(crate) async fn load(options: &ConnectOptions) -> Result<Config, ConnectErro
         config.auth_info = AuthInfo::default();
     }
     if config.cluster_url.host().is_some_and(is_loopback) {
-        // Go never asks a proxy for this machine, whatever the environment says.
+        // Go never uses a proxy for a loopback address, whatever the environment says.
         config.proxy_url = None;
     }
-    // It repeats requests whose answer was lost; whether to repeat is not decided here.
+    // It would send a request again whose response was lost; the engine decides about that.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     let user_agent = HeaderValue::from_str(&options.user_agent)
@@ -40,7 +40,7 @@ pub(crate) async fn load(options: &ConnectOptions) -> Result<Config, ConnectErro
     Ok(config)
 }
 
-/// `None`: there is none anywhere.
+/// `None`: there is no kubeconfig.
 fn read_kubeconfig(options: &ConnectOptions) -> Result<Option<Kubeconfig>, ConnectError> {
     if let Some(path) = &options.kubeconfig {
         let unreadable = |error| unreadable(error, path.clone());
@@ -58,14 +58,14 @@ fn read_kubeconfig(options: &ConnectOptions) -> Result<Option<Kubeconfig>, Conne
         Err(KubeconfigError::ReadConfig(error, path)) => {
             Err(ConnectError::Unreadable { path, reason: error.to_string() })
         }
-        Err(error) => Err(ConnectError::BadConfig { reason: chain(&error) }),
+        Err(error) => Err(ConnectError::BadConfig { reason: error_chain(&error) }),
     }
 }
 
 fn unreadable(error: KubeconfigError, path: std::path::PathBuf) -> ConnectError {
     let reason = match error {
         KubeconfigError::ReadConfig(error, _) => error.to_string(),
-        other => chain(&other),
+        other => error_chain(&other),
     };
     ConnectError::Unreadable { path, reason }
 }
@@ -88,7 +88,7 @@ async fn use_kubeconfig(
         return Err(ConnectError::NoContext { wanted, known });
     }
     if let Some(server) = server {
-        // So that a cluster without a URL will do.
+        // A cluster without a URL is enough then.
         for cluster in kubeconfig.clusters.iter_mut().filter_map(|one| one.cluster.as_mut()) {
             cluster.server = Some(server.to_string());
         }
@@ -96,7 +96,7 @@ async fn use_kubeconfig(
     let options = KubeConfigOptions { context: Some(wanted), ..Default::default() };
     Config::from_custom_kubeconfig(kubeconfig, &options)
         .await
-        .map_err(|error| ConnectError::BadConfig { reason: chain(&error) })
+        .map_err(|error| ConnectError::BadConfig { reason: error_chain(&error) })
 }
 
 fn without_kubeconfig(
@@ -108,9 +108,8 @@ fn without_kubeconfig(
     }
     let is_pod = env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     match server {
-        _ if is_pod => {
-            Config::incluster().map_err(|error| ConnectError::BadPod { reason: chain(&error) })
-        }
+        _ if is_pod => Config::incluster()
+            .map_err(|error| ConnectError::BadPod { reason: error_chain(&error) }),
         Some(server) => Ok(Config::new(server.clone())),
         None => Err(ConnectError::NoCluster),
     }
@@ -133,8 +132,8 @@ fn is_loopback(host: &str) -> bool {
     bare == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
-/// An error and what it came from, in one line. Parts that repeat the one before are left out.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+/// An error and its sources in one line, without parts that repeat earlier ones.
+pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -171,43 +170,43 @@ contexts: [{{name: blue, context: {{cluster: a, user: a}}}},
         (directory, options)
     }
 
-    async fn complaint(options: &ConnectOptions) -> String {
-        load(options).await.expect_err("it must not work").to_string()
+    async fn error_of(options: &ConnectOptions) -> String {
+        load(options).await.expect_err("the options are invalid").to_string()
     }
 
     #[tokio::test]
-    async fn a_context_that_is_not_there_is_answered_with_those_that_are() {
+    async fn unknown_context_error_lists_known_contexts() {
         let (_directory, mut options) = kubeconfig("blue");
         options.context = Some("red".to_owned());
         assert_eq!(
-            complaint(&options).await,
+            error_of(&options).await,
             "no such context: `red`\nhint: pass `--context` with one of: `blue`, `green`"
         );
     }
 
     #[tokio::test]
-    async fn a_kubeconfig_without_current_context_asks_for_one() {
+    async fn kubeconfig_without_current_context_is_an_error() {
         let (_directory, options) = kubeconfig("");
-        assert!(complaint(&options).await.starts_with("no context is current"));
+        assert!(error_of(&options).await.starts_with("no context is current"));
     }
 
     #[tokio::test]
-    async fn a_missing_kubeconfig_is_named() {
+    async fn missing_kubeconfig_error_names_the_file() {
         let mut options = options();
-        options.kubeconfig = Some("/nowhere/config".into());
-        let complaint = complaint(&options).await;
-        assert!(complaint.contains("`/nowhere/config`: No such file"), "{complaint}");
+        options.kubeconfig = Some("/missing/config".into());
+        let error = error_of(&options).await;
+        assert!(error.contains("`/missing/config`: No such file"), "{error}");
     }
 
     #[tokio::test]
-    async fn what_is_not_yaml_is_unreadable() {
+    async fn invalid_yaml_is_an_error() {
         let (_directory, options) = kubeconfig("blue");
         std::fs::write(options.kubeconfig.as_ref().unwrap(), "a: [").unwrap();
-        assert!(complaint(&options).await.starts_with("cannot read kubeconfig `"));
+        assert!(error_of(&options).await.starts_with("cannot read kubeconfig `"));
     }
 
     #[tokio::test]
-    async fn no_credentials_go_over_plain_http() {
+    async fn plain_http_server_gets_no_credentials() {
         let (_directory, mut options) = kubeconfig("blue");
         assert!(load(&options).await.unwrap().auth_info.token.is_some());
         options.server = Some("http://127.0.0.1:8001".to_owned());
@@ -217,7 +216,7 @@ contexts: [{{name: blue, context: {{cluster: a, user: a}}}},
     }
 
     #[tokio::test]
-    async fn a_server_given_keeps_the_credentials_of_the_context() {
+    async fn server_option_keeps_the_credentials_of_the_context() {
         let (_directory, mut options) = kubeconfig("green");
         options.server = Some("https://10.9.9.9:6443".to_owned());
         let config = load(&options).await.unwrap();
@@ -227,10 +226,10 @@ contexts: [{{name: blue, context: {{cluster: a, user: a}}}},
     }
 
     #[tokio::test]
-    async fn a_server_must_be_a_url() {
+    async fn server_option_must_be_a_url() {
         for server in ["10.0.0.1:6443", "ftp://a", "not a url", "/path"] {
             let options = ConnectOptions { server: Some(server.to_owned()), ..options() };
-            assert!(complaint(&options).await.starts_with("not the URL"), "{server}");
+            assert!(error_of(&options).await.starts_with("not the URL"), "{server}");
         }
     }
 }

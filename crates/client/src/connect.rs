@@ -1,23 +1,23 @@
-//! How to reach a cluster, as people say it, and what is said when it cannot be.
+//! Connection options and the errors for invalid ones.
 
 use std::path::PathBuf;
 
-/// Absent means: find out. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the pod we
-/// run in.
+/// `None` means the default. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the service
+/// account of this pod.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     pub kubeconfig: Option<PathBuf>,
     pub context: Option<String>,
-    /// Instead of the cluster's URL. Over plain `http` no credentials are sent.
+    /// Replaces the URL of the cluster. Over plain `http` no credentials are sent.
     pub server: Option<String>,
-    /// Writes and live reads a second; absent, there is no limit.
+    /// Writes and live reads per second; `None`: no limit.
     pub qps: Option<f32>,
-    /// How many may go at once before `qps` counts.
+    /// Requests that may exceed `qps` for a moment.
     pub burst: Option<u32>,
     pub user_agent: String,
 }
 
-/// One sentence for people, and what they can do.
+/// An error message, and a hint how to solve it.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("cannot read kubeconfig `{}`: {reason}\nhint: check `--kubeconfig`", path.display())]
@@ -39,7 +39,9 @@ pub enum ConnectError {
          hint: pass `--kubeconfig` or `--server`, or set `KUBECONFIG`"
     )]
     NoCluster,
-    #[error("cannot use this pod's service account: {reason}\nhint: is its token mounted?")]
+    #[error(
+        "cannot use this pod's service account: {reason}\nhint: check that its token is mounted"
+    )]
     BadPod { reason: String },
     #[error("cannot prepare connections: {reason}\nhint: check certificates and credentials")]
     Unusable { reason: String },

@@ -1,10 +1,10 @@
-//! Leader election on a `coordination.k8s.io/v1` Lease, as client-go does it: whoever holds the
-//! lease renews it, and others take it only after they have not seen it change for its whole
-//! duration, by their own monotonic clock. Wall clocks are written down and never believed.
+//! Leader election on a `coordination.k8s.io/v1` Lease, as in client-go: the holder renews the
+//! lease, and others acquire it only after they have not seen it change for its whole duration, by
+//! their own monotonic clock. Wall clocks are written but never compared.
 //!
-//! [`Election`] decides and does nothing; [`LeaderElector`] does what it says.
+//! [`Election`] decides and does no I/O; [`LeaderElector`] performs its actions.
 
-mod candidate;
+mod elector;
 mod lease;
 mod machine;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use endpointd_model::Key;
 
-pub use candidate::{LeaderElector, LeaderGuard};
+pub use elector::{LeaderElector, LeaderGuard};
 pub use lease::{LeaderElectionRecord, Lease, LeaseWriteError};
 pub use machine::{Action, Election};
 
@@ -20,30 +20,33 @@ pub use machine::{Action, Election};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElectionOptions {
     pub lease: Key,
-    /// Different for every process.
+    /// Unique for every process.
     pub identity: String,
     /// How long others wait after the last renewal they saw.
     pub lease_duration: Duration,
-    /// How long we go on after our last renewal.
+    /// How long the leader goes on after its last renewal.
     pub renew_deadline: Duration,
-    /// Between two tries.
+    /// Time between two attempts.
     pub retry_period: Duration,
-    /// Whether to hand the lease back at the end, so that nobody has to wait for it.
+    /// Whether to release the lease at shutdown, so that others need not wait for its expiry.
     pub release_on_exit: bool,
 }
 
-/// Where we stand. `Lost` is final: start again as someone new.
+/// The state of this process in the election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeadershipState {
-    Standby { holder: Option<String> },
+    Standby {
+        holder: Option<String>,
+    },
     Leading,
+    /// Leadership was lost; after a second the process joins the election again.
     Lost,
 }
 
-/// Times that would let two lead at once.
+/// Options with which two processes could lead at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidElectionConfig {
-    #[error("the lease must last a second at least: `--leader-elect-lease-duration`")]
+    #[error("the lease must last at least one second: `--leader-elect-lease-duration`")]
     NoDuration,
     #[error(
         "the lease must last longer than the deadline to renew it: \
@@ -51,7 +54,7 @@ pub enum InvalidElectionConfig {
     )]
     DeadlineTooLate,
     #[error(
-        "there must be time for more than one try to renew: \
+        "there must be time for more than one attempt to renew: \
          `--leader-elect-renew-deadline` over 1.2 times `--leader-elect-retry-period`"
     )]
     TriesTooRare,
@@ -61,7 +64,7 @@ pub enum InvalidElectionConfig {
     NoIdentity,
 }
 
-/// Standbys wait up to this many periods, so that they do not all try at once.
+/// A standby adds up to this many retry periods to each wait, so that not all try at once.
 const JITTER_MAX: f32 = 1.2;
 
 impl ElectionOptions {
@@ -73,10 +76,10 @@ impl ElectionOptions {
         if self.retry_period.is_zero() {
             return Err(InvalidElectionConfig::NoPeriod);
         }
-        if self.whole_lease_duration().is_zero() {
+        if self.lease_duration_in_lease().is_zero() {
             return Err(InvalidElectionConfig::NoDuration);
         }
-        if self.whole_lease_duration() <= self.renew_deadline {
+        if self.lease_duration_in_lease() <= self.renew_deadline {
             return Err(InvalidElectionConfig::DeadlineTooLate);
         }
         if self.renew_deadline <= self.retry_period.mul_f32(JITTER_MAX) {
@@ -85,8 +88,8 @@ impl ElectionOptions {
         Ok(())
     }
 
-    /// What others are told: a lease says whole seconds.
-    fn whole_lease_duration(&self) -> Duration {
+    /// The duration that others read: a Lease has whole seconds.
+    fn lease_duration_in_lease(&self) -> Duration {
         Duration::from_secs(self.lease_duration.as_secs())
     }
 }

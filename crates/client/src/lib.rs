@@ -1,32 +1,31 @@
-//! A real API server. Start at [`Client::connect`]; then [`Client::feed`] tells what is there and
-//! what changes, [`Client::send`] writes, [`Client::look`] reads one object as it is now.
+//! The client of a real API server. Start at [`Client::connect`]; then [`Client::watch`] lists and
+//! watches one resource, [`Client::send`] performs a write, and [`Client::live_read`] reads one
+//! object without a cache.
 //!
-//! `kube` finds the cluster and proves who we are; requests and answers are ours, in protobuf where
-//! the server speaks it. Nothing is retried here that could happen twice: every answer, and every
-//! missing one, is sorted into what the caller should do next.
+//! `kube` loads kubeconfigs and credentials; requests and responses are our own code, in protobuf
+//! where the server supports it. No request is retried here that could be applied twice: every
+//! response, and every missing one, becomes a result that says what the caller should do next.
 
-mod moment;
+mod now;
 
 mod config;
 mod connect;
-mod stack;
+mod http_service;
 
-mod ask;
-mod budget;
+mod rate_limiter;
+mod request;
 mod stats;
 mod transport;
 
-mod answer;
 mod client;
-mod known;
+mod response;
 
-mod feed;
+mod watcher;
 
 pub mod election;
 pub mod recorder;
 
 pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
-pub use known::InFlightWrite;
-pub use moment::Now;
-pub use stats::{RequestCount, RequestKind, RequestStats};
+pub use now::Now;
+pub use stats::{RequestKind, RequestStats};

@@ -1,13 +1,14 @@
-//! Kubernetes Events for people, written as client-go writes them: repeated ones are counted on the
-//! same object, many similar ones are combined, and a subject that never stops is cut short.
+//! Writes Kubernetes Events as client-go does: repeated ones increase the count of one Event object,
+//! many similar ones are aggregated, and the rate per involved object is limited.
 //!
-//! [`Correlator`](correlator::Correlator) decides; a background task writes. Recording never waits
-//! and never fails: when too much is waiting, event_records are dropped and counted.
+//! [`Correlator`](correlator::Correlator) decides; a task writes. Recording never waits and never
+//! fails: when too many records are waiting, further ones are dropped and counted.
 
 mod correlator;
 mod event;
-mod recent;
+mod lru_map;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,21 +16,21 @@ use std::time::Duration;
 use endpointd_model::{Controller, EventRecord, Key, Uid};
 use tokio::sync::mpsc;
 
-use crate::budget::RateLimiter;
 use crate::client::Client;
-use crate::moment::Now;
+use crate::now::Now;
+use crate::rate_limiter::RateLimiter;
 use correlator::Correlator;
-use event::{Event, Written};
+use event::{Event, EventWrite};
 
-/// As client-go's broadcaster; what comes on top is dropped.
+/// As in client-go's broadcaster; further ones are dropped.
 const WAITING_MAX: usize = 1000;
-/// Requests for Events never crowd out those that matter.
+/// Writes of Events are limited, so that they do not compete with other requests.
 const PER_SEC: f32 = 5.0;
 const BURST: u32 = 50;
-const TRIES_MAX: u32 = 3;
-const BETWEEN_TRIES: Duration = Duration::from_secs(2);
+const ATTEMPTS_MAX: u32 = 3;
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// What a record is about, and who says it.
+/// An event record with its involved object and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct EventRequest {
     controller: Controller,
@@ -38,7 +39,7 @@ struct EventRequest {
     record: EventRecord,
 }
 
-/// Clones record to the same place; the task ends with the last of them.
+/// Clones share one queue; the task ends when the last of them is dropped.
 #[derive(Clone)]
 pub struct Recorder {
     sender: mpsc::Sender<EventRequest>,
@@ -53,12 +54,12 @@ struct Counts {
 }
 
 impl Recorder {
-    /// Needs a runtime for its task.
-    pub fn start(client: Client) -> Self {
+    /// The recorder, and its task, which the caller runs.
+    pub fn new(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let counts = Arc::<Counts>::default();
-        tokio::spawn(write_all(client, receiver, counts.clone()));
-        Self { sender, counts }
+        let task = write_all(client, receiver, counts.clone());
+        (Self { sender, counts }, task)
     }
 
     pub fn record(&self, controller: Controller, key: Key, uid: Uid, record: EventRecord) {
@@ -67,12 +68,12 @@ impl Recorder {
         }
     }
 
-    /// Never written, because too many were waiting.
+    /// Dropped, because too many were waiting.
     pub fn n_dropped(&self) -> u64 {
         self.counts.n_dropped.load(Ordering::Relaxed)
     }
 
-    /// Refused, or not answered after a few tries.
+    /// Rejected, or without a response after all attempts.
     pub fn n_failed(&self) -> u64 {
         self.counts.n_failed.load(Ordering::Relaxed)
     }
@@ -88,31 +89,31 @@ async fn write_all(
     counts: Arc<Counts>,
 ) {
     let mut correlator = Correlator::default();
-    let budget = RateLimiter::new(PER_SEC, BURST);
-    while let Some(remark) = receiver.recv().await {
-        let Some(event) = correlator.correlate(remark, Now::now()) else { continue };
-        let count =
-            if write(&client, &budget, event).await { &counts.n_written } else { &counts.n_failed };
+    let rate_limiter = RateLimiter::new(PER_SEC, BURST);
+    while let Some(request) = receiver.recv().await {
+        let Some(event) = correlator.correlate(request, Now::now()) else { continue };
+        let is_written = write(&client, &rate_limiter, event).await;
+        let count = if is_written { &counts.n_written } else { &counts.n_failed };
         count.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Whether it was written. Upstream: `recordToSink` in client-go's tools/record.
-async fn write(client: &Client, budget: &RateLimiter, mut event: Event) -> bool {
-    for n_try in 1..=TRIES_MAX {
-        budget.spend().await;
+async fn write(client: &Client, rate_limiter: &RateLimiter, mut event: Event) -> bool {
+    for attempt in 1..=ATTEMPTS_MAX {
+        rate_limiter.acquire().await;
         match event.write(client).await {
-            Written::Stored => return true,
-            // It was there longer than the API server keeps Events: begin a new one.
-            Written::Expired => event.is_new = true,
-            Written::Refused(reason) => {
+            EventWrite::Stored => return true,
+            // The API server has removed it, because it was too old: create a new one.
+            EventWrite::Expired => event.is_new = true,
+            EventWrite::Rejected(reason) => {
                 tracing::debug!(%reason, "Event not written");
                 return false;
             }
-            Written::Unanswered(reason) => {
-                tracing::debug!(%reason, n_try, "Event not written yet");
-                if n_try < TRIES_MAX {
-                    tokio::time::sleep(BETWEEN_TRIES).await;
+            EventWrite::Failed(reason) => {
+                tracing::debug!(%reason, attempt, "Event not written yet");
+                if attempt < ATTEMPTS_MAX {
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }

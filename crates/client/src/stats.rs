@@ -1,64 +1,41 @@
-//! What was asked and what came back, in numbers, for metrics.
+//! Counts of requests, for metrics.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use http::Method;
 
-use crate::ask::ApiRequest;
+use crate::request::ApiRequest;
 
 /// Requests that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKind {
-    /// Kubernetes' word: `list`, `watch`, `update`, …
+    /// The Kubernetes verb: `list`, `watch`, `update`, …
     pub verb: &'static str,
     pub resource: &'static str,
-    /// `GET`, `POST`, …
+    /// The HTTP method: `GET`, `POST`, …
     pub method: &'static str,
-    /// The HTTP status; none when there was no answer.
+    /// The HTTP status; `None` when there was no response.
     pub code: Option<u16>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestCount {
-    pub n_requests: u64,
-    pub sent_bytes: u64,
-    pub received_bytes: u64,
-    /// From the request to the head of its answer, all together.
-    pub waited: Duration,
 }
 
 #[derive(Debug, Default)]
 pub struct RequestStats {
     // At most verbs × resources × codes: a few dozen.
-    counts: Mutex<BTreeMap<RequestKind, RequestCount>>,
+    counts: Mutex<BTreeMap<RequestKind, u64>>,
 }
 
 impl RequestStats {
-    /// A copy, in a stable order.
-    pub fn snapshot(&self) -> BTreeMap<RequestKind, RequestCount> {
+    /// The totals since the start.
+    pub fn snapshot(&self) -> BTreeMap<RequestKind, u64> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn count(&self, ask: &ApiRequest, code: Option<u16>, waited: Duration) {
-        let sent_bytes = ask.body.as_ref().map_or(0, |body| body.bytes.len() as u64);
-        self.with(ask, code, |count| {
-            count.n_requests += 1;
-            count.sent_bytes += sent_bytes;
-            count.waited += waited;
-        });
-    }
-
-    pub(crate) fn received(&self, ask: &ApiRequest, code: u16, n_bytes: usize) {
-        self.with(ask, Some(code), |count| count.received_bytes += n_bytes as u64);
-    }
-
-    fn with(&self, ask: &ApiRequest, code: Option<u16>, change: impl FnOnce(&mut RequestCount)) {
-        let ApiRequest { verb, resource, method, .. } = ask;
+    pub(crate) fn count(&self, request: &ApiRequest, code: Option<u16>) {
+        let ApiRequest { verb, resource, method, .. } = request;
         let kind = RequestKind { verb, resource, method: method_name(method), code };
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        change(counts.entry(kind).or_default());
+        *counts.entry(kind).or_default() += 1;
     }
 }
 

@@ -1,5 +1,5 @@
-//! Carries requests: adds what all of them need, waits no longer than it should, counts, and says
-//! of a request without answer whether it may have arrived.
+//! Sends requests: adds common headers, applies time limits, reloads credentials, counts. Of a request
+//! without a response it reports whether the server may have received it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use kube::client::Body;
 use tokio::sync::Mutex;
 use tower::ServiceExt;
 
-use crate::ask::ApiRequest;
 use crate::config;
 use crate::connect::{ConnectError, ConnectOptions};
-use crate::stack::{self, HttpService, is_about_credentials, is_unsent};
+use crate::http_service::{self, HttpService, is_about_credentials, is_unsent};
+use crate::request::ApiRequest;
 use crate::stats::RequestStats;
 
-/// Credentials that were refused are read again at most this often.
-const RENEWAL_MIN: Duration = Duration::from_secs(10);
-/// A credential plugin that takes longer holds up everyone who was refused.
-const RENEWAL_MAX: Duration = Duration::from_secs(20);
+/// Rejected credentials are reloaded at most this often.
+const RELOAD_INTERVAL_MIN: Duration = Duration::from_secs(10);
+/// For reading credentials; a plugin may hang, and all rejected requests wait for it.
+const RELOAD_MAX: Duration = Duration::from_secs(20);
 
-/// A complete answer.
+/// A complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiResponse {
     pub(crate) code: u16,
@@ -36,96 +36,94 @@ pub(crate) struct ApiResponse {
     pub(crate) body: Bytes,
 }
 
-/// There is no answer, or not all of it.
+/// There is no response, or only part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TransportError {
-    /// Whether the server may have seen the request, and done it.
+    /// Whether the server may have received the request and applied it.
     pub(crate) may_have_arrived: bool,
     pub(crate) failure: Failure,
 }
 
 pub(crate) struct Transport {
     options: ConnectOptions,
-    line: Mutex<Session>,
+    session: Mutex<Session>,
     pub(crate) stats: Arc<RequestStats>,
     pub(crate) url: String,
 }
 
-/// The connections that belong to one set of credentials.
+/// The connections of one set of credentials.
 #[derive(Clone)]
 struct Session {
-    stack: HttpService,
-    /// How often credentials have been read.
+    service: HttpService,
+    /// How often credentials have been reloaded.
     generation: u64,
-    renewed: Instant,
+    reloaded: Instant,
 }
 
 impl Transport {
     pub(crate) async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
-        let (stack, url) = prepare(&options).await?;
-        let line = Mutex::new(Session { stack, generation: 0, renewed: Instant::now() });
-        Ok(Self { options, line, stats: Arc::default(), url })
+        let (service, url) = prepare(&options).await?;
+        let session = Mutex::new(Session { service, generation: 0, reloaded: Instant::now() });
+        Ok(Self { options, session, stats: Arc::default(), url })
     }
 
-    /// Asks and reads all of the answer, up to a number of bytes.
-    pub(crate) async fn ask(
+    /// Sends a request and reads the whole response, at most `n_bytes_max`.
+    pub(crate) async fn request(
         &self,
-        ask: &ApiRequest,
+        request: &ApiRequest,
         timeout: Duration,
         n_bytes_max: usize,
     ) -> Result<ApiResponse, TransportError> {
         let started = Instant::now();
-        let response = self.open(ask, timeout).await?;
+        let response = self.open(request, timeout).await?;
         let left = timeout.saturating_sub(started.elapsed());
-        self.read(ask, response, left, n_bytes_max).await
+        self.read(request, response, left, n_bytes_max).await
     }
 
-    /// Asks and gives back the head of the answer, as soon as it is there.
+    /// Sends a request and returns the response head as soon as it has arrived.
     pub(crate) async fn open(
         &self,
-        ask: &ApiRequest,
+        request: &ApiRequest,
         timeout: Duration,
     ) -> Result<Response<Incoming>, TransportError> {
-        let line = self.line.lock().await.clone();
-        let response = self.open_on(line.stack, ask, timeout).await?;
+        let session = self.session.lock().await.clone();
+        let response = self.open_on(session.service, request, timeout).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        // Refused credentials were not used for anything, so asking again is safe.
-        match self.renew(line.generation).await {
-            Some(stack) => self.open_on(stack, ask, timeout).await,
+        // A rejected request was not applied, so it can be sent again.
+        match self.reload_credentials(session.generation).await {
+            Some(service) => self.open_on(service, request, timeout).await,
             None => Ok(response),
         }
     }
 
     async fn open_on(
         &self,
-        stack: HttpService,
-        ask: &ApiRequest,
+        service: HttpService,
+        request: &ApiRequest,
         timeout: Duration,
     ) -> Result<Response<Incoming>, TransportError> {
-        let started = Instant::now();
-        let sent = tokio::time::timeout(timeout, stack.oneshot(request_of(ask))).await;
-        let waited = started.elapsed();
+        let sent = tokio::time::timeout(timeout, service.oneshot(http_request(request))).await;
         match sent {
             Ok(Ok(response)) => {
-                self.stats.count(ask, Some(response.status().as_u16()), waited);
+                self.stats.count(request, Some(response.status().as_u16()));
                 Ok(response)
             }
             Ok(Err(error)) => {
-                self.stats.count(ask, None, waited);
-                Err(silence(ask, &*error))
+                self.stats.count(request, None);
+                Err(transport_error(request, &*error))
             }
             Err(_) => {
-                self.stats.count(ask, None, waited);
-                Err(no_answer(ask, "no answer in time"))
+                self.stats.count(request, None);
+                Err(no_response(request, "no response in time"))
             }
         }
     }
 
     pub(crate) async fn read(
         &self,
-        ask: &ApiRequest,
+        request: &ApiRequest,
         response: Response<Incoming>,
         timeout: Duration,
         n_bytes_max: usize,
@@ -138,38 +136,39 @@ impl Transport {
         let body = match tokio::time::timeout(timeout, collected).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) => {
-                let reason = format!("the answer broke off: {}", config::chain(&*error));
-                return Err(no_answer(ask, &reason));
+                let reason = format!("the response broke off: {}", config::error_chain(&*error));
+                return Err(no_response(request, &reason));
             }
-            Err(_) => return Err(no_answer(ask, "the answer did not end in time")),
+            Err(_) => return Err(no_response(request, "the response did not end in time")),
         };
-        self.stats.received(ask, code, body.len());
         Ok(ApiResponse { code, encoding, retry_after, body })
     }
 
-    /// Reads the credentials again, unless someone else has just done so.
-    async fn renew(&self, refused: u64) -> Option<HttpService> {
-        let mut line = self.line.lock().await;
-        if line.generation > refused {
-            return Some(line.stack.clone());
+    /// Reloads the credentials, unless another request has just done so.
+    async fn reload_credentials(&self, rejected_generation: u64) -> Option<HttpService> {
+        let mut session = self.session.lock().await;
+        if session.generation > rejected_generation {
+            return Some(session.service.clone());
         }
-        if line.renewed.elapsed() < RENEWAL_MIN && line.generation > 0 {
+        if session.reloaded.elapsed() < RELOAD_INTERVAL_MIN && session.generation > 0 {
             return None;
         }
-        line.renewed = Instant::now();
-        let prepared = tokio::time::timeout(RENEWAL_MAX, prepare(&self.options)).await;
+        session.reloaded = Instant::now();
+        let prepared = tokio::time::timeout(RELOAD_MAX, prepare(&self.options)).await;
         let prepared = prepared.unwrap_or_else(|_| {
-            Err(ConnectError::Unusable { reason: "the credentials take too long".to_owned() })
+            Err(ConnectError::Unusable {
+                reason: "reading the credentials takes too long".to_owned(),
+            })
         });
         match prepared {
-            Ok((stack, _)) => {
-                line.generation += 1;
-                line.stack = stack.clone();
-                tracing::debug!("credentials were refused: read again");
-                Some(stack)
+            Ok((service, _)) => {
+                session.generation += 1;
+                session.service = service.clone();
+                tracing::debug!("credentials rejected: reloaded");
+                Some(service)
             }
             Err(error) => {
-                tracing::debug!(%error, "credentials were refused, and cannot be read again");
+                tracing::debug!(%error, "credentials rejected, cannot reload them");
                 None
             }
         }
@@ -179,23 +178,23 @@ impl Transport {
 async fn prepare(options: &ConnectOptions) -> Result<(HttpService, String), ConnectError> {
     let config = config::load(options).await?;
     let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-    let built = tokio::task::spawn_blocking(move || stack::build(config)).await;
+    let built = tokio::task::spawn_blocking(move || http_service::build(config)).await;
     let built = built.map_err(|error| ConnectError::Unusable { reason: error.to_string() })?;
     Ok((built?, url))
 }
 
-fn request_of(ask: &ApiRequest) -> Request<Body> {
-    let mut request = Request::builder()
-        .method(ask.method.clone())
-        .uri(&ask.path)
-        .header(ACCEPT, ask.accept.header())
-        // Some servers compress a watch one event at a time, which decoders cut off after the first.
+fn http_request(request: &ApiRequest) -> Request<Body> {
+    let mut builder = Request::builder()
+        .method(request.method.clone())
+        .uri(&request.path)
+        .header(ACCEPT, request.accept.header())
+        // Some servers compress each event of a watch on its own; decoders stop after the first.
         .header(ACCEPT_ENCODING, "identity");
-    if let Some(body) = &ask.body {
-        request = request.header(CONTENT_TYPE, body.content_type);
+    if let Some(body) = &request.body {
+        builder = builder.header(CONTENT_TYPE, body.content_type);
     }
-    let body = ask.body.as_ref().map_or_else(Body::empty, |body| body.bytes.clone().into());
-    request.body(body).expect("paths are escaped and headers are our own")
+    let body = request.body.as_ref().map_or_else(Body::empty, |body| body.bytes.clone().into());
+    builder.body(body).expect("paths are escaped and headers are constants")
 }
 
 pub(crate) fn encoding_of<B>(response: &Response<B>) -> Option<Encoding> {
@@ -203,8 +202,8 @@ pub(crate) fn encoding_of<B>(response: &Response<B>) -> Option<Encoding> {
     Encoding::of_media_type(media_type)
 }
 
-fn silence(ask: &ApiRequest, error: &(dyn Error + 'static)) -> TransportError {
-    let message = format!("{}: {}", ask.words(), config::chain(error)).into();
+fn transport_error(request: &ApiRequest, error: &(dyn Error + 'static)) -> TransportError {
+    let message = format!("{}: {}", request.describe(), config::error_chain(error)).into();
     if is_about_credentials(error) {
         let failure = Failure { kind: FailureKind::Unauthorized, message };
         return TransportError { may_have_arrived: false, failure };
@@ -213,20 +212,20 @@ fn silence(ask: &ApiRequest, error: &(dyn Error + 'static)) -> TransportError {
     TransportError { may_have_arrived: !is_unsent(error), failure }
 }
 
-fn no_answer(ask: &ApiRequest, reason: &str) -> TransportError {
-    let message = format!("{}: {reason}", ask.words()).into();
+fn no_response(request: &ApiRequest, reason: &str) -> TransportError {
+    let message = format!("{}: {reason}", request.describe()).into();
     let failure = Failure { kind: FailureKind::Unreachable, message };
     TransportError { may_have_arrived: true, failure }
 }
 
 impl ApiResponse {
-    /// What the server says about a refusal; empty when it says nothing we can read.
+    /// The `Status` of an error response; empty when it has none that can be decoded.
     pub(crate) fn status(&self) -> Status {
         let encoding = self.encoding.unwrap_or(Encoding::Json);
         decode_status(encoding, &self.body).unwrap_or_default()
     }
 
-    /// The server's own words, or the beginning of whatever it sent.
+    /// The message of the server, or the beginning of the body.
     pub(crate) fn message(&self) -> String {
         let status = self.status();
         if !status.message.is_empty() {

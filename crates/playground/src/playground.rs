@@ -10,7 +10,7 @@ use endpointd_apiserver::http::{Shared, serve};
 use endpointd_apiserver::store::Limits;
 use endpointd_apiserver::{Server, Settings, SystemClockAndIds};
 use endpointd_client::ConnectOptions;
-use endpointd_runtime::{PollBatcher, RunError};
+use endpointd_runtime::RunError;
 use endpointd_status::StatusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -225,13 +225,12 @@ async fn start_controllers(options: &Options, kubeconfig: &Path) -> Result<Contr
         election: None,
         status: Some((Ipv4Addr::LOCALHOST, 0).into()),
         version: options.version.as_str().into(),
-        pace: PollBatcher::default(),
     };
     let (stop, stopped) = oneshot::channel();
     let (sender, running) = oneshot::channel();
     let task = tokio::spawn(async move {
         let started = move |running: endpointd_runtime::Running| {
-            let _ = sender.send((running.board, running.address));
+            let _ = sender.send((running.status, running.address));
         };
         endpointd_runtime::run(run_options, started, wait_for_stop(stopped)).await
     });
@@ -251,7 +250,7 @@ async fn wait_for_stop(stopped: oneshot::Receiver<()>) {
 }
 
 fn work(status: &StatusHandle) -> Work {
-    let Some((report, _)) = status.view().report else { return Work::default() };
+    let Some((report, _)) = status.snapshot().engine else { return Work::default() };
     let sum = |count: fn(&endpointd_engine::ControllerStatus) -> usize| -> usize {
         report.controllers.iter().map(count).sum()
     };

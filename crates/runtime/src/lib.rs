@@ -1,16 +1,20 @@
-//! The daemon around the engine: feeds bring news, one loop drives the engine, errands carry its
-//! requests, and a term in office decides whether they may leave. Start at [`run`].
+//! The daemon around the engine: watches deliver signals, one event loop drives the engine, the
+//! dispatcher sends its requests, and leadership decides whether writes may leave. Start at
+//! [`run`](run()).
 //!
-//! Nothing here decides what to write. What is decided elsewhere is done here, and only here.
+//! Nothing here decides what to write. All I/O and all clocks of the daemon are here and in the
+//! client.
 
 mod run;
 
-mod drive;
-mod errands;
-mod feeds;
-mod journal;
-mod office;
-mod pace;
+mod event_loop;
 
-pub use pace::PollBatcher;
+mod dispatcher;
+mod leadership;
+mod state_log;
+mod status_publisher;
+mod supervisor;
+mod watches;
+
 pub use run::{Options, RunError, Running, run};
+pub use supervisor::TaskEnd;

@@ -1,41 +1,42 @@
-//! Puts the parts together and takes them down again in order.
+//! Starts the parts of the daemon, runs the event loop, and stops the parts in order.
 
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use endpointd_client::election::{ElectionOptions, InvalidElectionConfig};
 use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, ConnectError, ConnectOptions};
 use endpointd_engine::{Engine, Settings};
 use endpointd_model::SharedStr;
-use endpointd_status::{LeadershipStatus, Metrics, ProcessInfo, StatusHandle, serve};
+use endpointd_status::{KeyQueries, LeadershipStatus, Metrics, ProcessInfo, StatusHandle, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
-use crate::drive::{EventLoop, StatusState};
-use crate::errands::RequestDispatcher;
-use crate::feeds::WatchTasks;
-use crate::office::Leadership;
-use crate::pace::PollBatcher;
+use crate::dispatcher::RequestDispatcher;
+use crate::event_loop::EventLoop;
+use crate::leadership::Leadership;
+use crate::status_publisher::StatusPublisher;
+use crate::supervisor::{Supervisor, TaskEnd};
+use crate::watches::WatchTasks;
 
 pub struct Options {
     pub connect: ConnectOptions,
     pub settings: Settings,
-    /// Absent: this process leads, whoever else runs.
+    /// `None`: no leader election, this process always writes.
     pub election: Option<ElectionOptions>,
-    /// Where metrics and health are served; absent: not_found.
+    /// Where metrics, health checks, and status are served; `None`: nowhere.
     pub status: Option<SocketAddr>,
     pub version: SharedStr,
-    /// For a thread that has nothing else to do; others leave it alone.
-    pub pace: PollBatcher,
 }
 
-/// What a caller in the same process may look at.
+/// Handles for a caller in the same process.
 pub struct Running {
-    pub board: StatusHandle,
+    pub status: StatusHandle,
     pub metrics: Metrics,
-    /// Where the pages are, if they are served.
+    /// The address of the status server, if there is one.
     pub address: Option<SocketAddr>,
 }
 
@@ -47,16 +48,18 @@ pub enum RunError {
     Bind { address: SocketAddr, reason: io::Error },
     #[error(transparent)]
     Election(#[from] InvalidElectionConfig),
+    #[error(transparent)]
+    TaskEnd(#[from] TaskEnd),
 }
 
-/// Runs the controllers until `shutdown` resolves; then finishes what is in flight and hands back
-/// the lease. `started` hears once everything is set up.
+/// Runs the controllers until `shutdown` resolves; then waits for requests in flight and releases
+/// the lease. Fails when a task that must run ends. `on_start` is called once everything is set up.
 pub async fn run(
     options: Options,
-    started: impl FnOnce(Running),
+    on_start: impl FnOnce(Running),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let Options { connect, settings, election, status, version, pace } = options;
+    let Options { connect, settings, election, status, version } = options;
     if let Some(election) = &election {
         election.check()?;
     }
@@ -65,56 +68,112 @@ pub async fn run(
         Some(address) => Some(bind(address).await?),
         None => None,
     };
-    let metrics = Metrics::new();
-    let identity = election.as_ref().map_or("alone", |election| &election.identity);
-    let about = ProcessInfo { version, identity: identity.into() };
-    let board = StatusHandle::new(about, first_leadership(election.as_ref()));
     let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
     tracing::info!(
         server = client.server(),
-        pages = address.map(tracing::field::display),
+        status_address = address.map(tracing::field::display),
         "starting"
     );
-    started(Running { board: board.clone(), metrics: metrics.clone(), address });
+    let process = process_info(version, election.as_ref());
+    let (status, key_queries) = StatusHandle::new(process, initial_leadership(election.as_ref()));
+    let metrics = Metrics::new();
+    on_start(Running { status: status.clone(), metrics: metrics.clone(), address });
 
-    let (stop_pages, pages_stopped) = oneshot::channel::<()>();
-    let pages = listener.map(|listener| {
-        let stopped = async move { drop(pages_stopped.await) };
-        tokio::spawn(serve(listener, board.clone(), metrics.clone(), stopped))
-    });
-    let engine = Engine::new(settings);
-    let mut office = Leadership::open(client.clone(), election)?;
-    let mut drive = EventLoop {
-        feeds: WatchTasks::start(&client, &engine.watched_resources()),
-        errands: RequestDispatcher::new(client.clone(), office.term(), metrics.clone()),
-        recorder: Recorder::start(client.clone()),
-        engine,
-        board,
-        metrics,
-        client,
-        pace,
-        log: StatusState::default(),
-    };
-    drive.until(&mut office, shutdown).await;
-    office.close().await;
-    drop(stop_pages);
-    if let Some(pages) = pages {
-        // Its end was asked for; how it ended changes nothing.
-        let _ = pages.await;
+    let parts = Parts { client, settings, election, listener, status, key_queries, metrics };
+    let (mut event_loop, server) = parts.start()?;
+    let ended = event_loop.run_until(shutdown).await;
+    let EventLoop { leadership, watches, mut supervisor, .. } = event_loop;
+    leadership.release().await;
+    watches.stop();
+    if let Some(server) = server {
+        server.stop(&mut supervisor).await;
     }
     tracing::info!("stopped");
-    Ok(())
+    Ok(ended?)
+}
+
+/// What the event loop is made of.
+struct Parts {
+    client: Client,
+    settings: Settings,
+    election: Option<ElectionOptions>,
+    listener: Option<TcpListener>,
+    status: StatusHandle,
+    key_queries: KeyQueries,
+    metrics: Metrics,
+}
+
+impl Parts {
+    /// Spawns all tasks.
+    fn start(self) -> Result<(EventLoop, Option<StatusServer>), InvalidElectionConfig> {
+        let Self { client, settings, election, listener, status, key_queries, metrics } = self;
+        let mut supervisor = Supervisor::default();
+        let server = listener
+            .map(|listener| StatusServer::start(listener, &status, &metrics, &mut supervisor));
+        let leadership = Leadership::start(client.clone(), election, &mut supervisor)?;
+        let (recorder, recorder_task) = Recorder::new(client.clone());
+        supervisor.spawn("events", recorder_task);
+        let engine = Engine::new(settings);
+        let resources = engine.watched_resources();
+        let watches = WatchTasks::start(&client, &resources, &mut supervisor);
+        let permit = leadership.permit();
+        let event_loop = EventLoop {
+            engine,
+            supervisor,
+            watches,
+            dispatcher: RequestDispatcher::new(client.clone(), permit, metrics.clone()),
+            leadership,
+            recorder: recorder.clone(),
+            key_queries,
+            publisher: StatusPublisher::new(status, metrics, client, recorder),
+            started: Instant::now(),
+        };
+        Ok((event_loop, server))
+    }
+}
+
+struct StatusServer {
+    task: AbortHandle,
+    /// Dropping it asks the server to stop.
+    stop: oneshot::Sender<()>,
+}
+
+impl StatusServer {
+    fn start(
+        listener: TcpListener,
+        handle: &StatusHandle,
+        metrics: &Metrics,
+        supervisor: &mut Supervisor,
+    ) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async move { drop(stopped.await) };
+        let server = serve(listener, handle.clone(), metrics.clone(), stopped);
+        Self { task: supervisor.spawn("status server", server), stop }
+    }
+
+    async fn stop(self, supervisor: &mut Supervisor) {
+        drop(self.stop);
+        supervisor.wait_for(&self.task).await;
+    }
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, RunError> {
     TcpListener::bind(address).await.map_err(|reason| RunError::Bind { address, reason })
 }
 
-fn first_leadership(election: Option<&ElectionOptions>) -> LeadershipStatus {
+fn process_info(version: SharedStr, election: Option<&ElectionOptions>) -> ProcessInfo {
+    let identity = election.map_or("no_election", |election| &election.identity);
+    ProcessInfo { version, identity: identity.into() }
+}
+
+fn initial_leadership(election: Option<&ElectionOptions>) -> LeadershipStatus {
     match election {
-        None => LeadershipStatus::Alone,
+        None => LeadershipStatus::NoElection,
         Some(election) => {
             LeadershipStatus::Standby { lease: election.lease.name.clone(), holder: None }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

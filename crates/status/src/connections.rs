@@ -1,6 +1,7 @@
-//! Connections with bounds. The port is open to whoever reaches the pod, and the kubelet's probes
-//! come through it: idle or slow visitors must neither pile up nor keep the probes out for long.
+//! A bounded HTTP server. The port is reachable from anywhere in the cluster, and the kubelet's
+//! probes use it: idle or slow clients must neither pile up nor keep the probes waiting for long.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,53 +15,53 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// At once. Further ones wait to be accepted.
+/// Connections served at once. Further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 128;
-/// From accepting a connection to the last byte of its only answer; then it is cut.
+/// From accepting a connection to the last byte of its only response; then it is closed.
 const CONNECTION_AGE_MAX: Duration = Duration::from_secs(30);
-/// For the answers under way when the process is told to end.
+/// For responses in flight when the process shuts down.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
-/// After a failed accept, most likely for want of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// After a failed accept; most likely no file descriptors are left.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// Answers until `shutdown` resolves, then lets the answers under way finish.
-pub(crate) async fn answer(listener: TcpListener, router: Router, shutdown: impl Future) {
-    let mut answers = JoinSet::new();
+/// Serves until `shutdown` resolves, then lets the responses in flight finish.
+pub(crate) async fn serve(listener: TcpListener, router: Router, shutdown: impl Future) {
+    let mut connections = JoinSet::new();
     tokio::select! {
-        never = accept(&listener, &router, &mut answers) => match never {},
+        never = accept(&listener, &router, &mut connections) => match never {},
         _ = shutdown => {}
     }
     drop(listener);
-    let all = async { while answers.join_next().await.is_some() {} };
-    // What is not finished by then is cut when the set is dropped.
-    let _ = timeout(SHUTDOWN_GRACE, all).await;
+    let finish = async { while connections.join_next().await.is_some() {} };
+    // Connections that are still open after that are closed when the set is dropped.
+    let _ = timeout(SHUTDOWN_GRACE, finish).await;
 }
 
 async fn accept(
     listener: &TcpListener,
     router: &Router,
-    answers: &mut JoinSet<()>,
-) -> std::convert::Infallible {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    connections: &mut JoinSet<()>,
+) -> Infallible {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let place = places.clone().acquire_owned().await.expect("nobody closes it");
-        // Those that have finished would otherwise stay in the set.
-        while answers.try_join_next().is_some() {}
+        let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
+        // Finished tasks would otherwise stay in the set.
+        while connections.try_join_next().is_some() {}
         let Ok((stream, _)) = listener.accept().await else {
-            sleep(ACCEPT_PAUSE).await;
+            sleep(ACCEPT_RETRY).await;
             continue;
         };
         let router = router.clone();
-        answers.spawn(async move {
-            answer_one(stream, router).await;
-            drop(place);
+        connections.spawn(async move {
+            serve_connection(stream, router).await;
+            drop(slot);
         });
     }
 }
 
-/// One request a connection: nobody holds a place between two scrapes. What goes wrong here is the
-/// visitor's affair.
-async fn answer_one(stream: TcpStream, router: Router) {
+/// One request per connection, so that no client holds a slot between two scrapes. Errors concern
+/// only the client and are ignored.
+async fn serve_connection(stream: TcpStream, router: Router) {
     let connection = http1::Builder::new()
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));

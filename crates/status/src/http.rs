@@ -1,8 +1,7 @@
-//! The HTTP side: a handful of pages, each made from the board alone.
+//! The pages. All but `/report?key=` are rendered from a [`StatusSnapshot`] alone.
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::io;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,42 +14,42 @@ use endpointd_model::Key;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::board::StatusHandle;
 use crate::connections;
+use crate::handle::{StatusHandle, StatusSnapshot};
 use crate::health::{self, Check};
-use crate::json::{process_row, render_json};
+use crate::json::{process_row, render_json, render_key_json};
 use crate::metrics::Metrics;
 
 const INDEX: &str = "\
 endpointd
 
 /metrics                 Prometheus text format
-/livez, /healthz         is this process alive
-/readyz                  may it be relied on; ?verbose lists each check
-/report                  what it knows and does, as JSON; ?pretty, ?key=NAMESPACE/NAME
+/livez, /healthz         liveness; ?verbose lists each check
+/readyz                  readiness; ?verbose lists each check
+/report                  watches, queues, keys that wait or failed, as JSON; ?pretty
+/report?key=NS/NAME      one key, as JSON
 ";
 
-/// Answers requests until `shutdown` resolves, then lets those under way finish. It does not fail:
-/// a listener that cannot accept for a while is tried again.
+/// Serves until `shutdown` resolves, then lets the responses in flight finish. A listener that
+/// cannot accept is tried again.
 pub async fn serve(
     listener: TcpListener,
-    board: StatusHandle,
+    status: StatusHandle,
     metrics: Metrics,
     shutdown: impl Future,
-) -> io::Result<()> {
-    connections::answer(listener, router(board, metrics), shutdown).await;
-    Ok(())
+) {
+    connections::serve(listener, router(status, metrics), shutdown).await;
 }
 
 #[derive(Clone)]
-struct Shown {
-    board: StatusHandle,
+struct Pages {
+    status: StatusHandle,
     metrics: Metrics,
 }
 
 type Parameters = Query<BTreeMap<String, String>>;
 
-fn router(board: StatusHandle, metrics: Metrics) -> Router {
+fn router(status: StatusHandle, metrics: Metrics) -> Router {
     Router::new()
         .route("/", get(|| async { INDEX }))
         .route("/metrics", get(metrics_page))
@@ -59,30 +58,29 @@ fn router(board: StatusHandle, metrics: Metrics) -> Router {
         .route("/readyz", get(readyz))
         .route("/report", get(report_page))
         .fallback(not_found)
-        .with_state(Shown { board, metrics })
+        .with_state(Pages { status, metrics })
 }
 
-async fn metrics_page(State(shown): State<Shown>) -> Response {
-    let view = shown.board.view();
-    let text = match &view.report {
-        Some((report, age)) => shown.metrics.render(report, *age),
-        // Before the first report there is only what was recorded, and the process itself.
-        None => shown.metrics.render(&EngineStatus::default(), Duration::ZERO),
+async fn metrics_page(State(pages): State<Pages>) -> Response {
+    let text = match &pages.status.snapshot().engine {
+        Some((status, age)) => pages.metrics.render(status, *age),
+        // Before the first status there are only counters and the metrics of the process.
+        None => pages.metrics.render(&EngineStatus::default(), Duration::ZERO),
     };
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
-async fn livez(State(shown): State<Shown>, parameters: Parameters) -> Response {
-    health_page("livez", &health::live(&shown.board.view()), &parameters)
+async fn livez(State(pages): State<Pages>, parameters: Parameters) -> Response {
+    health_page("livez", &health::live(&pages.status.snapshot()), &parameters)
 }
 
-async fn readyz(State(shown): State<Shown>, parameters: Parameters) -> Response {
-    health_page("readyz", &health::ready(&shown.board.view()), &parameters)
+async fn readyz(State(pages): State<Pages>, parameters: Parameters) -> Response {
+    health_page("readyz", &health::ready(&pages.status.snapshot()), &parameters)
 }
 
-/// The form of kube-apiserver's health pages, which people know.
+/// The text format of kube-apiserver's health pages.
 fn health_page(page: &str, checks: &[Check], parameters: &Parameters) -> Response {
-    let is_well = checks.iter().all(|check| check.problem.is_none());
+    let is_healthy = checks.iter().all(|check| check.problem.is_none());
     let is_verbose = parameters.contains_key("verbose");
     let mut text = String::new();
     for Check { name, problem } in checks {
@@ -92,34 +90,48 @@ fn health_page(page: &str, checks: &[Check], parameters: &Parameters) -> Respons
             None => {}
         }
     }
-    match (is_well, is_verbose) {
+    match (is_healthy, is_verbose) {
         (true, false) => text.push_str("ok"),
         (true, true) => text.push_str(&format!("{page} check passed\n")),
         (false, true) => text.push_str(&format!("{page} check failed\n")),
         (false, false) => {}
     }
-    let status = if is_well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if is_healthy { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, text).into_response()
 }
 
-async fn report_page(State(shown): State<Shown>, parameters: Parameters) -> Response {
-    let only = match parameters.get("key").map(|text| parse_key(text)) {
-        None => None,
-        Some(Some(key)) => Some(key),
+async fn report_page(State(pages): State<Pages>, parameters: Parameters) -> Response {
+    let snapshot = pages.status.snapshot();
+    match parameters.get("key").map(|text| parse_key(text)) {
+        None => full_report(&snapshot, &parameters),
         Some(None) => {
             let error = json!({"error": "`key` must be NAMESPACE/NAME"});
-            return json_page(StatusCode::BAD_REQUEST, &error, &parameters);
+            json_page(StatusCode::BAD_REQUEST, &error, &parameters)
         }
+        Some(Some(key)) => match pages.status.key_status(key.clone()).await {
+            Some(rows) => {
+                let mut value = render_key_json(&key, &rows);
+                value["process"] = process_row(&snapshot);
+                json_page(StatusCode::OK, &value, &parameters)
+            }
+            None => unavailable("the event loop did not answer", &snapshot, &parameters),
+        },
+    }
+}
+
+fn full_report(snapshot: &StatusSnapshot, parameters: &Parameters) -> Response {
+    let Some((status, age)) = &snapshot.engine else {
+        return unavailable("no status published yet", snapshot, parameters);
     };
-    let view = shown.board.view();
-    let Some((report, age)) = &view.report else {
-        let error = json!({"error": "nothing reported yet", "process": process_row(&view)});
-        return json_page(StatusCode::SERVICE_UNAVAILABLE, &error, &parameters);
-    };
-    let mut value = render_json(report, only.as_ref());
-    value["process"] = process_row(&view);
-    value["reportAgeSeconds"] = json!(age.as_secs_f64());
-    json_page(StatusCode::OK, &value, &parameters)
+    let mut value = render_json(status);
+    value["process"] = process_row(snapshot);
+    value["snapshotAgeSeconds"] = json!(age.as_secs_f64());
+    json_page(StatusCode::OK, &value, parameters)
+}
+
+fn unavailable(error: &str, snapshot: &StatusSnapshot, parameters: &Parameters) -> Response {
+    let value = json!({"error": error, "process": process_row(snapshot)});
+    json_page(StatusCode::SERVICE_UNAVAILABLE, &value, parameters)
 }
 
 fn parse_key(text: &str) -> Option<Key> {

@@ -1,4 +1,4 @@
-//! The report as JSON. The words are those of the metrics and the logs.
+//! The status as JSON, in the words of the metrics and the logs.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use endpointd_engine::{
 use endpointd_model::Key;
 use serde_json::{Map, Value, json};
 
-use crate::board::{LeadershipStatus, StatusSnapshot};
-use crate::metrics::own::by_word;
+use crate::handle::{LeadershipStatus, StatusSnapshot};
+use crate::metrics::endpointd::by_reason_label;
 
-/// The whole report, or with `only` the rows of that key instead of all.
-pub fn render_json(report: &EngineStatus, only: Option<&Key>) -> Value {
+/// The status of the engine, with a row for each key that waits, is in flight, or failed.
+pub fn render_json(status: &EngineStatus) -> Value {
     let EngineStatus {
         is_leading,
         watches,
@@ -22,49 +22,49 @@ pub fn render_json(report: &EngineStatus, only: Option<&Key>) -> Value {
         sizes,
         deletion_limiter,
         throttled_for,
-    } = report;
-    if let Some(only) = only {
-        let rows = keys.iter().filter(|row| row.key == *only).map(key_row);
-        return json!({
-            "key": only.to_string(),
-            "keys": rows.collect::<Vec<_>>(),
-            "keysNotShown": n_keys_not_shown,
-        });
-    }
+    } = status;
     json!({
-        "ready": report.is_ready(),
+        "ready": status.is_ready(),
         "leader": is_leading,
-        "watches": watches.iter().map(kind_row).collect::<Vec<_>>(),
+        "watches": watches.iter().map(watch_row).collect::<Vec<_>>(),
         "controllers": controllers.iter().map(controller_row).collect::<Vec<_>>(),
         "keys": keys.iter().map(key_row).collect::<Vec<_>>(),
         "keysNotShown": n_keys_not_shown,
         "sizes": sizes_row(sizes),
-        "deletion_limiter": brake_row(deletion_limiter),
+        "deletionLimiter": deletion_limiter_row(deletion_limiter),
         "throttledForSeconds": throttled_for.map(|duration| duration.as_secs_f64()),
     })
 }
 
-/// The process around the report: who it is, since when, and who leads.
-pub(crate) fn process_row(view: &StatusSnapshot) -> Value {
-    let leadership = match &view.leadership {
-        LeadershipStatus::Alone => json!({"state": "no_election"}),
+/// One key, with a row for each controller that knows it.
+pub(crate) fn render_key_json(key: &Key, rows: &[KeyStatus]) -> Value {
+    json!({
+        "key": key.to_string(),
+        "keys": rows.iter().map(key_row).collect::<Vec<_>>(),
+    })
+}
+
+/// Version, identity, uptime, and leadership of this process.
+pub(crate) fn process_row(snapshot: &StatusSnapshot) -> Value {
+    let leadership = match &snapshot.leadership {
+        LeadershipStatus::NoElection => json!({"state": "no_election"}),
         LeadershipStatus::Leading { lease } => {
-            json!({"state": "leading", "lease": &**lease, "holder": &*view.about.identity})
+            json!({"state": "leading", "lease": &**lease, "holder": &*snapshot.process.identity})
         }
         LeadershipStatus::Standby { lease, holder } => {
             json!({"state": "standby", "lease": &**lease, "holder": holder.as_deref()})
         }
     };
     json!({
-        "version": &*view.about.version,
-        "identity": &*view.about.identity,
-        "uptimeSeconds": view.uptime.as_secs_f64(),
-        "heartbeatAgeSeconds": view.heartbeat_age.as_secs_f64(),
+        "version": &*snapshot.process.version,
+        "identity": &*snapshot.process.identity,
+        "uptimeSeconds": snapshot.uptime.as_secs_f64(),
+        "heartbeatAgeSeconds": snapshot.heartbeat_age.as_secs_f64(),
         "leadership": leadership,
     })
 }
 
-fn kind_row(kind: &WatchStatus) -> Value {
+fn watch_row(watch: &WatchStatus) -> Value {
     let WatchStatus {
         resource,
         n_objects,
@@ -73,7 +73,7 @@ fn kind_row(kind: &WatchStatus) -> Value {
         version,
         last_event_age,
         decode_errors,
-    } = kind;
+    } = watch;
     let decode_errors: Map<String, Value> =
         decode_errors.iter().map(|(key, reason)| (key.to_string(), json!(&**reason))).collect();
     json!({
@@ -87,7 +87,7 @@ fn kind_row(kind: &WatchStatus) -> Value {
     })
 }
 
-fn controller_row(report: &ControllerStatus) -> Value {
+fn controller_row(status: &ControllerStatus) -> Value {
     let ControllerStatus {
         controller,
         n_waiting,
@@ -102,7 +102,7 @@ fn controller_row(report: &ControllerStatus) -> Value {
         n_slices_desired,
         excluded_pods,
         n_by_traffic_distribution,
-    } = report;
+    } = status;
     let services: Map<String, Value> = n_by_traffic_distribution
         .iter()
         .map(|(distribution, n)| (distribution.unwrap_or("none").to_owned(), json!(n)))
@@ -119,7 +119,7 @@ fn controller_row(report: &ControllerStatus) -> Value {
         "endpointsDesired": n_endpoints_desired,
         "slices": n_slices,
         "slicesDesired": n_slices_desired,
-        "excludedPods": by_word(excluded_pods),
+        "excludedPods": by_reason_label(excluded_pods),
         "servicesByTrafficDistribution": services,
     })
 }
@@ -127,21 +127,21 @@ fn controller_row(report: &ControllerStatus) -> Value {
 fn key_row(row: &KeyStatus) -> Value {
     let KeyStatus { controller, key, state, n_failures, last_result, last_error, excluded_pods } =
         row;
-    let (state, for_how_long) = state_words(*state);
+    let (state, duration) = state_label(*state);
     json!({
         "controller": controller.name(),
         "key": key.to_string(),
         "state": state,
-        "seconds": for_how_long.map(|duration| duration.as_secs_f64()),
+        "seconds": duration.map(|duration| duration.as_secs_f64()),
         "failures": n_failures,
         "lastResult": last_result,
         "lastError": last_error.as_deref(),
-        "excludedPods": by_word(excluded_pods),
+        "excludedPods": by_reason_label(excluded_pods),
     })
 }
 
-/// The state in a word, and how long it has lasted or, when backing off, will last.
-fn state_words(state: KeyState) -> (&'static str, Option<Duration>) {
+/// The state, and how long it has lasted; for `backing_off`, how long it will last.
+fn state_label(state: KeyState) -> (&'static str, Option<Duration>) {
     match state {
         KeyState::InFlight { since } => ("in_flight", Some(since)),
         KeyState::Waiting { since } => ("waiting", Some(since)),
@@ -162,7 +162,7 @@ fn sizes_row(sizes: &Sizes) -> Value {
     })
 }
 
-fn brake_row(deletion_limiter: &DeletionLimiterStatus) -> Value {
+fn deletion_limiter_row(deletion_limiter: &DeletionLimiterStatus) -> Value {
     let DeletionLimiterStatus {
         is_active,
         n_deletions_last_minute,

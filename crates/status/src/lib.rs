@@ -1,10 +1,12 @@
-//! What people and machines may see of a running endpointd: metrics, health, and the report, over
-//! HTTP. It reads a finished [`EngineStatus`](endpointd_engine::EngineStatus) from a [`StatusHandle`] and never the
-//! engine, so nobody who looks can slow a sync.
+//! Metrics, health checks, and the status report of a running endpointd, over HTTP. The pages read
+//! a finished [`EngineStatus`](endpointd_engine::EngineStatus) from a [`StatusHandle`]; no request
+//! can slow a sync. Only `/report?key=` asks the event loop, through a bounded channel.
 //!
-//! Start at [`StatusHandle`], which the runtime writes, [`Metrics`], which it records to, and [`serve`].
+//! Start at [`StatusHandle`], which the runtime writes, [`Metrics`], which it records to, and
+//! [`serve`].
 
-mod board;
+mod handle;
+mod key_query;
 
 mod metrics;
 
@@ -14,8 +16,9 @@ mod json;
 mod connections;
 mod http;
 
-pub use board::{HEARTBEAT_AGE_MAX, LeadershipStatus, ProcessInfo, StatusHandle, StatusSnapshot};
+pub use handle::{HEARTBEAT_AGE_MAX, LeadershipStatus, ProcessInfo, StatusHandle, StatusSnapshot};
 pub use health::{Check, live, ready};
 pub use http::serve;
 pub use json::render_json;
+pub use key_query::{KeyQueries, KeyQuery};
 pub use metrics::{CompletedWrite, Family, FamilyKind, Metrics};

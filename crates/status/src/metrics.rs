@@ -1,10 +1,10 @@
-//! All metrics. Recording is a few atomic operations; everything that is a state, not an event, is
-//! read off a finished report when somebody asks.
+//! All metrics. Recording an event is a few atomic operations; gauges are set from the last
+//! published status at each scrape.
 
 mod family;
 mod per_controller;
 
-pub(crate) mod own;
+pub(crate) mod endpointd;
 mod upstream;
 mod work_queue;
 
@@ -17,15 +17,15 @@ use prometheus::{IntCounter, Registry, TextEncoder};
 
 pub use family::{Family, FamilyKind};
 
+use endpointd::EndpointdMetrics;
 use family::Families;
-use own::EndpointdMetrics;
-use upstream::Upstream;
+use upstream::UpstreamMetrics;
 
 /// Clones share one registry.
 #[derive(Clone)]
 pub struct Metrics(Arc<Registered>);
 
-/// One answered write.
+/// One write with its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletedWrite {
     pub controller: Controller,
@@ -33,17 +33,17 @@ pub struct CompletedWrite {
     pub verb: &'static str,
     pub resource: PublishedResource,
     /// See [`endpointd_model::WriteResult::as_str`].
-    pub outcome: &'static str,
-    /// From sending it to its answer.
+    pub result: &'static str,
+    /// From sending it to its response.
     pub took: Duration,
 }
 
 struct Registered {
     registry: Registry,
     families: Vec<Family>,
-    upstream: Upstream,
+    upstream: UpstreamMetrics,
     own: EndpointdMetrics,
-    /// Two scrapes at once would mix their reports. Recording never takes it.
+    /// Two concurrent scrapes would mix their snapshots. Recording never locks it.
     rendering: Mutex<()>,
 }
 
@@ -56,42 +56,41 @@ impl Default for Metrics {
 impl Metrics {
     pub fn new() -> Self {
         let mut families = Families::default();
-        let upstream = Upstream::register(&mut families);
+        let upstream = UpstreamMetrics::register(&mut families);
         let own = EndpointdMetrics::register(&mut families);
         families.process();
-        let Families { registry, known } = families;
+        let Families { registry, families } = families;
         let rendering = Mutex::default();
-        Self(Arc::new(Registered { registry, families: known, upstream, own, rendering }))
+        Self(Arc::new(Registered { registry, families, upstream, own, rendering }))
     }
 
-    /// One finished pass over one key.
-    pub fn synced(&self, synced: &SyncSummary) {
-        self.0.upstream.synced(synced);
-        self.0.own.synced(synced);
+    pub fn record_sync(&self, sync: &SyncSummary) {
+        self.0.upstream.record_sync(sync);
+        self.0.own.record_sync(sync);
     }
 
-    pub fn wrote(&self, wrote: &CompletedWrite) {
-        self.0.own.wrote(wrote);
-        if matches!(wrote.outcome, "stored" | "deleted") {
-            self.0.upstream.changed(wrote);
+    pub fn record_write(&self, write: &CompletedWrite) {
+        self.0.own.record_write(write);
+        if matches!(write.result, "stored" | "deleted") {
+            self.0.upstream.record_write(write);
         }
     }
 
-    /// One HTTP request to the API server; `code` is `<error>` when there was no answer, as in
+    /// `n` HTTP requests to the API server; `code` is `<error>` when there was no response, as in
     /// client-go.
-    pub fn request(&self, method: &str, host: &str, code: &str) {
-        self.0.upstream.request(method, host, code);
+    pub fn record_requests(&self, method: &str, host: &str, code: &str, n: u64) {
+        self.0.upstream.record_requests(method, host, code, n);
     }
 
-    /// Whether we hold the lease of this name.
-    pub fn leading(&self, lease: &str, is_leading: bool) {
-        self.0.upstream.leading(lease, is_leading);
+    /// Kubernetes Events since the last call: written, and dropped because too many were waiting or
+    /// the API server refused them.
+    pub fn record_events(&self, n_recorded: u64, n_dropped: u64) {
+        self.0.own.record_events(n_recorded, n_dropped);
     }
 
-    /// Notices since the last call: recorded as Events, and dropped because their budget was spent
-    /// or the API server refused them.
-    pub fn event_records(&self, n_sent: u64, n_dropped: u64) {
-        self.0.own.event_records(n_sent, n_dropped);
+    /// Whether this process holds the lease of this name.
+    pub fn set_leading(&self, lease: &str, is_leading: bool) {
+        self.0.upstream.set_leading(lease, is_leading);
     }
 
     /// All families, in the order they were registered.
@@ -99,12 +98,12 @@ impl Metrics {
         &self.0.families
     }
 
-    /// The text format of Prometheus. `age` is how old the report is: an engine that stopped
-    /// reporting must not look fresh, so everything that ages goes on ageing here.
-    pub fn render(&self, report: &EngineStatus, age: Duration) -> String {
-        let _alone = self.0.rendering.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.upstream.reported(report, age);
-        self.0.own.reported(report, age);
+    /// The text format of Prometheus. `age` is the age of the status: ages in it grow by that much,
+    /// so that an engine that stopped publishing does not look fresh.
+    pub fn render(&self, status: &EngineStatus, age: Duration) -> String {
+        let _guard = self.0.rendering.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.upstream.set_gauges(status, age);
+        self.0.own.set_gauges(status, age);
         let gathered = self.0.registry.gather();
         TextEncoder::new().encode_to_string(&gathered).expect("gathered families have names")
     }

@@ -246,7 +246,7 @@ impl Observer {
         let mut tasks = Vec::new();
         let kinds = [WatchedResource::Slices, WatchedResource::Endpoints];
         for kind in kinds {
-            tasks.push(tokio::spawn(client.clone().feed(kind, sender.clone())).abort_handle());
+            tasks.push(tokio::spawn(client.clone().watch(kind, sender.clone())).abort_handle());
         }
         let shared = published.clone();
         let receive = async move {

@@ -61,18 +61,17 @@ fn start(runtime: &Runtime) -> Api {
         election: None,
         status: None,
         version: "test".into(),
-        pace: endpointd_runtime::PollBatcher::default(),
     };
     let (sender, receiver) = std::sync::mpsc::channel();
     runtime.spawn(async move {
         let started = move |running: endpointd_runtime::Running| {
-            sender.send(running.board).expect("the test waits for it");
+            sender.send(running.status).expect("the test waits for it");
         };
         endpointd_runtime::run(options, started, pending()).await.expect("it runs");
     });
     let board = receiver.recv().expect("it starts");
     let started = Instant::now();
-    while !board.view().report.is_some_and(|(report, _)| report.is_ready()) {
+    while !board.snapshot().engine.is_some_and(|(report, _)| report.is_ready()) {
         assert!(started.elapsed() < READY_MAX, "not ready after {READY_MAX:?}");
         thread::sleep(Duration::from_millis(20));
     }

@@ -8,7 +8,7 @@ use endpointd_client::ConnectOptions;
 use endpointd_client::election::ElectionOptions;
 use endpointd_engine::{ControllerSettings, Settings};
 use endpointd_model::{Controller, Key};
-use endpointd_runtime::{Options, PollBatcher};
+use endpointd_runtime::Options;
 
 use super::flags::{ElectionFlags, Flags, WorkFlags};
 use crate::cli_error::CliError;
@@ -38,7 +38,6 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
         election: election(&flags.election, seed)?,
         status: address(&flags.metrics_bind_address)?,
         version: version.into(),
-        pace: PollBatcher::default(),
     })
 }
 

@@ -1,38 +1,38 @@
-//! The Lease object: the fields an election needs, and the others kept as they are.
+//! The Lease object: the fields of the election, and all others preserved as they are.
 
 use endpointd_model::{Failure, FailureKind, Key, SharedStr, Timestamp};
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::answer::{failure, says_absent};
-use crate::ask::{Accept, ApiRequest, Body, object_path, objects_path};
 use crate::client::Client;
+use crate::request::{Accept, ApiRequest, Body, object_path, objects_path};
+use crate::response::{failure, is_absent};
 use crate::transport::{ApiResponse, TransportError};
 
 const RESOURCE: &str = "leases";
 
-/// A lease as the API server has it, or as it should.
+/// A Lease as stored, or as it should be stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lease {
     pub key: Key,
-    /// Empty for one that does not exist yet.
+    /// Empty if it does not exist yet.
     pub resource_version: SharedStr,
     pub record: LeaderElectionRecord,
-    /// What others have set: labels, annotations, fields of newer versions.
-    kept: Kept,
+    /// Labels, annotations, and fields of newer API versions.
+    preserved_fields: PreservedFields,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Kept {
+struct PreservedFields {
     metadata: Map<String, Value>,
     spec: Map<String, Value>,
 }
 
-/// Who holds it, since when, and how often it changed hands.
+/// Holder, times, and transitions. Upstream: `LeaderElectionRecord` in client-go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaderElectionRecord {
-    /// Empty: nobody.
+    /// Empty: no holder.
     pub holder: String,
     pub duration_secs: u32,
     pub acquired: Option<Timestamp>,
@@ -40,11 +40,11 @@ pub struct LeaderElectionRecord {
     pub n_transitions: u32,
 }
 
-/// Why a lease was not written.
+/// Why a Lease was not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseWriteError {
-    /// It is not what we thought it was: somebody else wrote it.
-    Behind,
+    /// Another process has written it since it was read (409).
+    Conflict,
     Failed(Failure),
 }
 
@@ -65,7 +65,7 @@ struct WireMeta {
     #[serde(skip_serializing_if = "String::is_empty")]
     resource_version: String,
     #[serde(flatten)]
-    kept: Map<String, Value>,
+    preserved: Map<String, Value>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -77,22 +77,27 @@ struct WireSpec {
     renew_time: Option<String>,
     lease_transitions: Option<i64>,
     #[serde(flatten)]
-    kept: Map<String, Value>,
+    preserved: Map<String, Value>,
 }
 
 impl Lease {
     pub fn new(key: Key, record: LeaderElectionRecord) -> Self {
-        Self { key, resource_version: SharedStr::default(), record, kept: Kept::default() }
+        Self {
+            key,
+            resource_version: SharedStr::default(),
+            record,
+            preserved_fields: PreservedFields::default(),
+        }
     }
 
-    /// The same lease with other contents; still guarded by the version it was read at.
+    /// The same Lease with another record, and the resourceVersion that it was read at.
     #[must_use]
     pub fn with(&self, record: LeaderElectionRecord) -> Self {
         Self { record, ..self.clone() }
     }
 
     fn to_json(&self) -> Vec<u8> {
-        let Self { key, resource_version, record, kept } = self;
+        let Self { key, resource_version, record, preserved_fields } = self;
         let LeaderElectionRecord { holder, duration_secs, acquired, renewed, n_transitions } =
             record;
         let wire = WireLease {
@@ -102,7 +107,7 @@ impl Lease {
                 namespace: key.namespace.to_string(),
                 name: key.name.to_string(),
                 resource_version: resource_version.to_string(),
-                kept: kept.metadata.clone(),
+                preserved: preserved_fields.metadata.clone(),
             },
             spec: WireSpec {
                 holder_identity: Some(holder.clone()),
@@ -110,10 +115,10 @@ impl Lease {
                 acquire_time: acquired.map(micro_time),
                 renew_time: renewed.map(micro_time),
                 lease_transitions: Some(i64::from(*n_transitions)),
-                kept: kept.spec.clone(),
+                preserved: preserved_fields.spec.clone(),
             },
         };
-        serde_json::to_vec(&wire).expect("text keys and no failing fields")
+        serde_json::to_vec(&wire).expect("keys are strings and no field fails to serialize")
     }
 
     fn from_json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
@@ -131,7 +136,10 @@ impl Lease {
             key: Key::new(metadata.namespace, metadata.name),
             resource_version: metadata.resource_version.into(),
             record,
-            kept: Kept { metadata: metadata.kept, spec: spec.kept },
+            preserved_fields: PreservedFields {
+                metadata: metadata.preserved,
+                spec: spec.preserved,
+            },
         })
     }
 }
@@ -142,44 +150,44 @@ fn micro_time(time: Timestamp) -> String {
 }
 
 impl Client {
-    /// `None`: there is none. A consistent read.
+    /// A consistent read. `None`: there is no such Lease.
     pub async fn read_lease(&self, key: &Key) -> Result<Option<Lease>, Failure> {
         let path = object_path(RESOURCE, key);
-        let ask = ask(Method::GET, "get", key, path, None);
-        match self.ask(&ask).await {
-            Ok(answer) if answer.code == 200 => read(&ask, &answer).map(Some),
-            Ok(answer) if answer.code == 404 && says_absent(&answer.status(), &key.name) => {
+        let request = request(Method::GET, "get", key, path, None);
+        match self.request(&request).await {
+            Ok(response) if response.code == 200 => decode(&request, &response).map(Some),
+            Ok(response) if response.code == 404 && is_absent(&response.status(), &key.name) => {
                 Ok(None)
             }
-            Ok(answer) => Err(failure(&ask, &answer)),
+            Ok(response) => Err(failure(&request, &response)),
             Err(TransportError { failure, .. }) => Err(failure),
         }
     }
 
     pub async fn create_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = objects_path(RESOURCE, &lease.key.namespace);
-        self.write_lease(&ask(Method::POST, "create", &lease.key, path, Some(lease))).await
+        self.write_lease(&request(Method::POST, "create", &lease.key, path, Some(lease))).await
     }
 
-    /// Refused unless the lease is still at the version that `lease` was read at.
+    /// A conflict unless the Lease is still at the resourceVersion that `lease` was read at.
     pub async fn replace_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = object_path(RESOURCE, &lease.key);
-        self.write_lease(&ask(Method::PUT, "update", &lease.key, path, Some(lease))).await
+        self.write_lease(&request(Method::PUT, "update", &lease.key, path, Some(lease))).await
     }
 
-    async fn write_lease(&self, ask: &ApiRequest) -> Result<Lease, LeaseWriteError> {
-        match self.ask(ask).await {
-            Ok(answer) if matches!(answer.code, 200 | 201) => {
-                read(ask, &answer).map_err(LeaseWriteError::Failed)
+    async fn write_lease(&self, request: &ApiRequest) -> Result<Lease, LeaseWriteError> {
+        match self.request(request).await {
+            Ok(response) if matches!(response.code, 200 | 201) => {
+                decode(request, &response).map_err(LeaseWriteError::Failed)
             }
-            Ok(answer) if answer.code == 409 => Err(LeaseWriteError::Behind),
-            Ok(answer) => Err(LeaseWriteError::Failed(failure(ask, &answer))),
+            Ok(response) if response.code == 409 => Err(LeaseWriteError::Conflict),
+            Ok(response) => Err(LeaseWriteError::Failed(failure(request, &response))),
             Err(TransportError { failure, .. }) => Err(LeaseWriteError::Failed(failure)),
         }
     }
 }
 
-fn ask(
+fn request(
     method: Method,
     verb: &'static str,
     key: &Key,
@@ -192,10 +200,10 @@ fn ask(
     ApiRequest { name, path, body, accept: Accept::Json, ..ApiRequest::new(method, verb, RESOURCE) }
 }
 
-fn read(ask: &ApiRequest, answer: &ApiResponse) -> Result<Lease, Failure> {
-    Lease::from_json(&answer.body).map_err(|error| Failure {
+fn decode(request: &ApiRequest, response: &ApiResponse) -> Result<Lease, Failure> {
+    Lease::from_json(&response.body).map_err(|error| Failure {
         kind: FailureKind::Unreadable,
-        message: format!("{}: the answer cannot be read: {error}", ask.words()).into(),
+        message: format!("{}: cannot decode the response: {error}", request.describe()).into(),
     })
 }
 
@@ -204,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_have_set_survives() {
+    fn fields_of_other_writers_are_preserved() {
         let text = r#"{"metadata":{"name":"l","namespace":"n","resourceVersion":"7",
             "labels":{"a":"b"}},"spec":{"holderIdentity":"x","leaseDurationSeconds":15,
             "renewTime":"2026-01-02T03:04:05.678901Z","strategy":"OldestEmulationVersion"}}"#;
@@ -218,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_nobody_ever_held_has_null_everywhere() {
+    fn lease_without_holder_has_a_default_record() {
         let text = r#"{"metadata":{"name":"l","namespace":"n"},"spec":{"holderIdentity":null}}"#;
         assert_eq!(
             Lease::from_json(text.as_bytes()).unwrap().record,

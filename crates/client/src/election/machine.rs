@@ -1,4 +1,4 @@
-//! Who leads, decided from what was read and written and when. Upstream: `tryAcquireOrRenew` and
+//! Decides who leads, from the results of reads and writes of the Lease and their times. Upstream: `tryAcquireOrRenew` and
 //! `renew` in client-go's leaderelection.go.
 
 use std::time::{Duration, Instant};
@@ -7,135 +7,140 @@ use endpointd_model::Failure;
 
 use super::lease::{LeaderElectionRecord, Lease, LeaseWriteError};
 use super::{ElectionOptions, LeadershipState};
-use crate::moment::Now;
+use crate::now::Now;
 
-/// What to do next. Its answer goes to [`Election::read`] or [`Election::wrote`].
+/// What to do next. The result goes to [`Election::on_read`] or [`Election::on_written`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     Read,
     Create(Lease),
     Replace(Lease),
     Wait(Duration),
-    /// We do not lead any more.
-    Stop,
+    /// Leadership was lost for good: only a new [`Election`] can lead again.
+    Rejoin,
 }
 
-/// One candidate's view.
+/// The state of one candidate.
 #[derive(Debug)]
 pub struct Election {
     options: ElectionOptions,
-    standing: LeadershipState,
-    /// What the lease said when it last changed, and when we saw that.
-    seen: Option<(LeaderElectionRecord, Instant)>,
-    lease: EchoFilter,
-    /// When our last successful renewal was *sent*: others count from later than that.
+    state: LeadershipState,
+    /// The record when it last changed, and when we saw that.
+    observed: Option<(LeaderElectionRecord, Instant)>,
+    lease: KnownLease,
+    /// When our last successful renewal was *sent*: others start counting later than that.
     renewed: Option<Instant>,
-    next_try: Option<Instant>,
+    next_attempt: Option<Instant>,
 }
 
-/// What we know of the lease right now.
+/// The Lease as far as we know it.
 #[derive(Clone, Debug, PartialEq)]
-enum EchoFilter {
-    /// Nothing we could write on: it must be read.
-    Nothing,
+enum KnownLease {
+    /// It must be read before it can be written.
+    Unknown,
     Absent,
-    At(Lease),
+    Present(Lease),
 }
 
 impl Election {
     pub fn new(options: ElectionOptions) -> Self {
         Self {
             options,
-            standing: LeadershipState::Standby { holder: None },
-            seen: None,
-            lease: EchoFilter::Nothing,
+            state: LeadershipState::Standby { holder: None },
+            observed: None,
+            lease: KnownLease::Unknown,
             renewed: None,
-            next_try: None,
+            next_attempt: None,
         }
     }
 
-    pub fn standing(&self) -> &LeadershipState {
-        &self.standing
+    pub fn state(&self) -> &LeadershipState {
+        &self.state
     }
 
-    /// Until when we may act as the leader without another renewal.
+    /// The end of leadership without another renewal; `None` while not leading.
     pub fn leading_until(&self) -> Option<Instant> {
-        match self.standing {
+        match self.state {
             LeadershipState::Leading => self.renewed.map(|at| at + self.options.renew_deadline),
             LeadershipState::Standby { .. } | LeadershipState::Lost => None,
         }
     }
 
-    pub fn step(&mut self, now: Now) -> Action {
-        let is_late = self.leading_until().is_some_and(|until| until <= now.instant);
+    pub fn next_action(&mut self, now: Now) -> Action {
+        let is_late = self.leading_until().is_some_and(|until| until <= now.monotonic);
         if is_late {
-            self.standing = LeadershipState::Lost;
+            self.state = LeadershipState::Lost;
         }
-        if self.standing == LeadershipState::Lost {
-            return Action::Stop;
+        if self.state == LeadershipState::Lost {
+            return Action::Rejoin;
         }
-        if let Some(wait) = self.wait(now.instant) {
+        if let Some(wait) = self.wait(now.monotonic) {
             return Action::Wait(wait);
         }
         match self.lease.clone() {
-            EchoFilter::Nothing => Action::Read,
-            EchoFilter::Absent => {
-                Action::Create(Lease::new(self.options.lease.clone(), self.ours(now)))
+            KnownLease::Unknown => Action::Read,
+            KnownLease::Absent => {
+                Action::Create(Lease::new(self.options.lease.clone(), self.own_record(now)))
             }
-            EchoFilter::At(lease) if self.may_take(&lease.record, now.instant) => {
-                Action::Replace(lease.with(self.ours(now)))
+            KnownLease::Present(lease) if self.may_acquire(&lease.record, now.monotonic) => {
+                Action::Replace(lease.with(self.own_record(now)))
             }
-            EchoFilter::At(_) => {
-                // Somebody else holds it: look again later.
-                self.lease = EchoFilter::Nothing;
-                self.try_at(now.instant + self.options.retry_period);
+            KnownLease::Present(_) => {
+                // Another process holds it: read it again later.
+                self.lease = KnownLease::Unknown;
+                self.schedule(now.monotonic + self.options.retry_period);
                 Action::Wait(self.options.retry_period)
             }
         }
     }
 
-    /// What reading the lease came to.
-    pub fn read(&mut self, answer: Result<Option<Lease>, Failure>, now: Instant) {
-        match answer {
+    /// The result of reading the Lease.
+    pub fn on_read(&mut self, read: Result<Option<Lease>, Failure>, now: Instant) {
+        match read {
             Ok(Some(lease)) => {
                 self.observe(&lease.record, now);
-                self.lease = EchoFilter::At(lease);
+                self.lease = KnownLease::Present(lease);
             }
-            Ok(None) => self.lease = EchoFilter::Absent,
-            Err(_) => self.try_at(now + self.options.retry_period),
+            Ok(None) => self.lease = KnownLease::Absent,
+            Err(_) => self.schedule(now + self.options.retry_period),
         }
     }
 
-    /// What writing the lease came to; `sent` is when the request began.
-    pub fn wrote(&mut self, answer: Result<Lease, LeaseWriteError>, sent: Instant, now: Instant) {
-        match answer {
+    /// The result of writing the Lease; `sent` is when the request was sent.
+    pub fn on_written(
+        &mut self,
+        written: Result<Lease, LeaseWriteError>,
+        sent: Instant,
+        now: Instant,
+    ) {
+        match written {
             Ok(lease) => {
-                self.seen = Some((lease.record.clone(), now));
-                self.lease = EchoFilter::At(lease);
+                self.observed = Some((lease.record.clone(), now));
+                self.lease = KnownLease::Present(lease);
                 self.renewed = Some(sent);
-                if self.standing != LeadershipState::Lost {
-                    self.standing = LeadershipState::Leading;
+                if self.state != LeadershipState::Lost {
+                    self.state = LeadershipState::Leading;
                 }
-                self.try_at(sent + self.options.retry_period);
+                self.schedule(sent + self.options.retry_period);
             }
-            // Whose it is now is the next question.
-            Err(LeaseWriteError::Behind) => self.lease = EchoFilter::Nothing,
+            // The next read shows who holds it.
+            Err(LeaseWriteError::Conflict) => self.lease = KnownLease::Unknown,
             Err(LeaseWriteError::Failed(_)) => {
-                // It may have been written nevertheless: only reading tells.
-                self.lease = EchoFilter::Nothing;
-                self.try_at(now + self.options.retry_period);
+                // It may have been stored nevertheless: the next read shows that.
+                self.lease = KnownLease::Unknown;
+                self.schedule(now + self.options.retry_period);
             }
         }
     }
 
-    /// Leads no more. Whether the lease is still ours to hand back.
+    /// Ends leadership. Returns whether the lease is still ours and can be released.
     pub fn stop(&mut self, now: Instant) -> bool {
         let is_leading = self.leading_until().is_some_and(|until| until > now);
-        self.standing = LeadershipState::Lost;
+        self.state = LeadershipState::Lost;
         is_leading
     }
 
-    /// What hands the lease back, if it is ours. Upstream: `release`.
+    /// The Lease without a holder, if we hold it. Upstream: `release`.
     pub fn released(&self, lease: &Lease, now: Now) -> Option<Lease> {
         if lease.record.holder != self.options.identity {
             return None;
@@ -151,34 +156,34 @@ impl Election {
     }
 
     fn observe(&mut self, record: &LeaderElectionRecord, now: Instant) {
-        if self.seen.as_ref().is_none_or(|(seen, _)| seen != record) {
-            self.seen = Some((record.clone(), now));
+        if self.observed.as_ref().is_none_or(|(observed, _)| observed != record) {
+            self.observed = Some((record.clone(), now));
         }
         let is_ours = record.holder == self.options.identity;
-        match self.standing {
-            // Somebody took it from us: there is no point in waiting for the deadline.
-            LeadershipState::Leading if !is_ours => self.standing = LeadershipState::Lost,
+        match self.state {
+            // Another process has acquired it: do not wait for the deadline.
+            LeadershipState::Leading if !is_ours => self.state = LeadershipState::Lost,
             LeadershipState::Leading | LeadershipState::Lost => {}
             LeadershipState::Standby { .. } => {
                 let holder = Some(record.holder.clone()).filter(|holder| !holder.is_empty());
-                self.standing = LeadershipState::Standby { holder };
+                self.state = LeadershipState::Standby { holder };
             }
         }
     }
 
-    /// Nobody's, ours, or not renewed for its whole duration as far as we have seen.
-    fn may_take(&self, record: &LeaderElectionRecord, now: Instant) -> bool {
+    /// It has no holder, is ours, or was not renewed for its whole duration as far as we saw.
+    fn may_acquire(&self, record: &LeaderElectionRecord, now: Instant) -> bool {
         if record.holder.is_empty() || record.holder == self.options.identity {
             return true;
         }
         let duration = Duration::from_secs(u64::from(record.duration_secs));
-        self.seen.as_ref().is_some_and(|(_, at)| *at + duration <= now)
+        self.observed.as_ref().is_some_and(|(_, at)| *at + duration <= now)
     }
 
-    /// What the lease says when it is ours.
-    fn ours(&self, now: Now) -> LeaderElectionRecord {
-        let duration_secs = self.options.whole_lease_duration().as_secs();
-        let fresh = LeaderElectionRecord {
+    /// The record with us as the holder.
+    fn own_record(&self, now: Now) -> LeaderElectionRecord {
+        let duration_secs = self.options.lease_duration_in_lease().as_secs();
+        let new = LeaderElectionRecord {
             holder: self.options.identity.clone(),
             duration_secs: u32::try_from(duration_secs).unwrap_or(u32::MAX),
             acquired: Some(now.wall),
@@ -186,31 +191,31 @@ impl Election {
             n_transitions: 0,
         };
         match &self.lease {
-            EchoFilter::Nothing | EchoFilter::Absent => fresh,
-            EchoFilter::At(Lease { record, .. }) if record.holder == fresh.holder => {
+            KnownLease::Unknown | KnownLease::Absent => new,
+            KnownLease::Present(Lease { record, .. }) if record.holder == new.holder => {
                 LeaderElectionRecord {
-                    acquired: record.acquired.or(fresh.acquired),
+                    acquired: record.acquired.or(new.acquired),
                     n_transitions: record.n_transitions,
-                    ..fresh
+                    ..new
                 }
             }
-            EchoFilter::At(Lease { record, .. }) => LeaderElectionRecord {
+            KnownLease::Present(Lease { record, .. }) => LeaderElectionRecord {
                 n_transitions: record.n_transitions.saturating_add(1),
-                ..fresh
+                ..new
             },
         }
     }
 
-    fn try_at(&mut self, when: Instant) {
-        self.next_try = Some(when);
+    fn schedule(&mut self, when: Instant) {
+        self.next_attempt = Some(when);
     }
 
-    /// How long until the next try, or until we must stop; `None` when it is now.
+    /// Time until the next attempt or the end of leadership; `None` when the attempt is due.
     fn wait(&mut self, now: Instant) -> Option<Duration> {
-        let next_try = self.next_try.filter(|&at| at > now);
-        self.next_try = next_try;
-        let next_try = next_try?;
-        let until = self.leading_until().map_or(next_try, |until| until.min(next_try));
+        let next_attempt = self.next_attempt.filter(|&at| at > now);
+        self.next_attempt = next_attempt;
+        let next_attempt = next_attempt?;
+        let until = self.leading_until().map_or(next_attempt, |until| until.min(next_attempt));
         Some(until.saturating_duration_since(now))
     }
 }

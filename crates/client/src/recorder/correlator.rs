@@ -1,5 +1,5 @@
-//! Which Event a record becomes: a new one, another count on an old one, one of many combined, or
-//! none. Upstream: `EventCorrelator` in client-go's tools/record/events_cache.go.
+//! Decides which Event a record becomes: a new one, a higher count of an existing one, part of an
+//! aggregate, or none. Upstream: `EventCorrelator` in client-go's tools/record/events_cache.go.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -8,28 +8,29 @@ use endpointd_model::{Controller, EventReason, InvolvedKind, Key, Timestamp, Uid
 
 use super::EventRequest;
 use super::event::Event;
-use super::recent::LruMap;
-use crate::budget::TokenBucket;
-use crate::moment::Now;
+use super::lru_map::LruMap;
+use crate::now::Now;
+use crate::rate_limiter::TokenBucket;
 
-/// Of each memory; upstream: `maxLruCacheEntries`.
+/// Of each map; upstream: `maxLruCacheEntries`.
 const ENTRIES_MAX: usize = 4096;
-/// So many different messages of one kind are told one by one; upstream: `defaultAggregateMaxEvents`.
+/// From this many different messages on, similar events are aggregated; upstream:
+/// `defaultAggregateMaxEvents`.
 const SIMILAR_MAX: usize = 10;
-/// AggregateState ones further apart are not combined.
-const SIMILAR_WITHIN: Duration = Duration::from_secs(600);
-/// Of one source about one object: so many at once, then one in five minutes.
-const SPAM_BURST: u32 = 25;
-const SPAM_PER_SEC: f32 = 1.0 / 300.0;
-const COMBINED: &str = "(combined from similar events): ";
+/// Similar events further apart are not aggregated.
+const AGGREGATION_WINDOW: Duration = Duration::from_secs(600);
+/// Per source and object: a burst, then one Event in five minutes.
+const EVENT_BURST: u32 = 25;
+const EVENTS_PER_SEC: f32 = 1.0 / 300.0;
+const AGGREGATE_PREFIX: &str = "(combined from similar events): ";
 
 pub(super) struct Correlator {
-    similar: LruMap<AggregateKey, AggregateState>,
-    told: LruMap<(AggregateKey, String), RecordedEvent>,
-    spam: LruMap<EventSubject, TokenBucket>,
+    aggregates: LruMap<AggregateKey, AggregateState>,
+    recorded: LruMap<(AggregateKey, String), RecordedEvent>,
+    rate_limits: LruMap<EventSubject, TokenBucket>,
 }
 
-/// One source about one object.
+/// One source and one involved object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct EventSubject {
     controller: Controller,
@@ -38,7 +39,7 @@ struct EventSubject {
     uid: Uid,
 }
 
-/// What is similar; the reason decides the type as well.
+/// Events with the same key are similar; the reason determines the type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct AggregateKey {
     subject: EventSubject,
@@ -59,55 +60,58 @@ struct RecordedEvent {
 impl Default for Correlator {
     fn default() -> Self {
         Self {
-            similar: LruMap::new(ENTRIES_MAX),
-            told: LruMap::new(ENTRIES_MAX),
-            spam: LruMap::new(ENTRIES_MAX),
+            aggregates: LruMap::new(ENTRIES_MAX),
+            recorded: LruMap::new(ENTRIES_MAX),
+            rate_limits: LruMap::new(ENTRIES_MAX),
         }
     }
 }
 
 impl Correlator {
-    /// `None`: this object has had more than its share.
-    pub(super) fn correlate(&mut self, remark: EventRequest, now: Now) -> Option<Event> {
-        let EventRequest { controller, key, uid, record } = &remark;
+    /// `None`: the rate limit of this object is exceeded.
+    pub(super) fn correlate(&mut self, request: EventRequest, now: Now) -> Option<Event> {
+        let EventRequest { controller, key, uid, record } = &request;
         let subject = EventSubject {
             controller: *controller,
             involved_kind: record.involved_kind,
             key: key.clone(),
             uid: uid.clone(),
         };
-        let theme = AggregateKey { subject: subject.clone(), reason: record.reason };
-        let is_combined = self.combines(&theme, &record.message, now.instant);
-        // All combined ones are one Event, whatever they say: its message is the latest.
-        let (told_as, message) = if is_combined {
-            (String::new(), format!("{COMBINED}{}", record.message))
+        let aggregate = AggregateKey { subject: subject.clone(), reason: record.reason };
+        let is_aggregated = self.is_aggregated(&aggregate, &record.message, now.monotonic);
+        // All aggregated records are one Event, with the message of the latest.
+        let (identity, message) = if is_aggregated {
+            (String::new(), format!("{AGGREGATE_PREFIX}{}", record.message))
         } else {
             (record.message.clone(), record.message.clone())
         };
-        let told = self.told.entry((theme, told_as), || RecordedEvent {
+        let recorded = self.recorded.get_or_insert_with((aggregate, identity), || RecordedEvent {
             name: event_name(&key.name, now.wall),
             first: now.wall,
             count: 0,
         });
-        told.count += 1;
+        recorded.count += 1;
         let event = Event {
-            name: told.name.clone(),
-            is_new: told.count == 1,
-            count: told.count,
-            first: told.first,
+            name: recorded.name.clone(),
+            is_new: recorded.count == 1,
+            count: recorded.count,
+            first: recorded.first,
             last: now.wall,
             message,
-            remark,
+            request,
         };
-        let full = || TokenBucket::full(SPAM_PER_SEC, SPAM_BURST, now.instant);
-        self.spam.entry(subject, full).try_take(now.instant).then_some(event)
+        let full_bucket = || TokenBucket::full(EVENTS_PER_SEC, EVENT_BURST, now.monotonic);
+        self.rate_limits
+            .get_or_insert_with(subject, full_bucket)
+            .try_take(now.monotonic)
+            .then_some(event)
     }
 
-    fn combines(&mut self, theme: &AggregateKey, message: &str, now: Instant) -> bool {
-        let fresh = || AggregateState { messages: BTreeSet::new(), last: now };
-        let similar = self.similar.entry(theme.clone(), fresh);
-        if now.saturating_duration_since(similar.last) > SIMILAR_WITHIN {
-            *similar = fresh();
+    fn is_aggregated(&mut self, key: &AggregateKey, message: &str, now: Instant) -> bool {
+        let new = || AggregateState { messages: BTreeSet::new(), last: now };
+        let similar = self.aggregates.get_or_insert_with(key.clone(), new);
+        if now.saturating_duration_since(similar.last) > AGGREGATION_WINDOW {
+            *similar = new();
         }
         similar.last = now;
         similar.messages.insert(message.to_owned());
@@ -121,12 +125,12 @@ impl Correlator {
 
 const NAME_CHARS_MAX: usize = 253;
 
-/// As client-go names them: the object and the time.
+/// As in client-go: the name of the object and the time.
 fn event_name(object: &str, now: Timestamp) -> String {
     let time = format!(".{:x}", now.as_nanosecond());
-    let room = NAME_CHARS_MAX - time.len();
-    // Names are ASCII; a longer one would only be refused.
-    let object: String = object.chars().take(room).collect();
+    let object_chars_max = NAME_CHARS_MAX - time.len();
+    // Names are ASCII; a longer one would be rejected.
+    let object: String = object.chars().take(object_chars_max).collect();
     format!("{}{time}", object.trim_end_matches(['.', '-']))
 }
 

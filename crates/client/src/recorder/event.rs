@@ -1,13 +1,13 @@
-//! One core/v1 Event and how it is written.
+//! One core/v1 Event and its requests.
 
 use endpointd_model::{EventRecord, Key, Timestamp};
 use http::Method;
 use serde_json::{Value, json};
 
 use super::EventRequest;
-use crate::answer::failure;
-use crate::ask::{Accept, ApiRequest, Body, object_path, objects_path};
 use crate::client::Client;
+use crate::request::{Accept, ApiRequest, Body, object_path, objects_path};
+use crate::response::failure;
 use crate::transport::TransportError;
 
 const RESOURCE: &str = "events";
@@ -15,55 +15,57 @@ const RESOURCE: &str = "events";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) name: String,
-    /// Otherwise it is there, and counts on.
+    /// `false`: the Event exists, and its count is patched.
     pub(super) is_new: bool,
     pub(super) count: u32,
     pub(super) first: Timestamp,
     pub(super) last: Timestamp,
     pub(super) message: String,
-    pub(super) remark: EventRequest,
+    pub(super) request: EventRequest,
 }
 
-pub(super) enum Written {
+/// The result of one attempt.
+pub(super) enum EventWrite {
     Stored,
-    /// The one to count on is not there any more.
+    /// The Event to patch does not exist any more.
     Expired,
-    Refused(String),
-    /// Worth another try.
-    Unanswered(String),
+    Rejected(String),
+    /// May succeed with another attempt.
+    Failed(String),
 }
 
 impl Event {
-    pub(super) async fn write(&self, client: &Client) -> Written {
-        match client.ask(&self.ask()).await {
-            Ok(answer) => match answer.code {
-                200..=299 => Written::Stored,
-                // The answer to a try before this one was lost.
-                409 if self.is_new => Written::Stored,
-                404 if !self.is_new => Written::Expired,
-                429 | 500..=599 => Written::Unanswered(answer.message()),
-                _ => Written::Refused(failure(&self.ask(), &answer).message.to_string()),
+    pub(super) async fn write(&self, client: &Client) -> EventWrite {
+        let request = self.request();
+        match client.request(&request).await {
+            Ok(response) => match response.code {
+                200..=299 => EventWrite::Stored,
+                // The response to an earlier attempt was lost.
+                409 if self.is_new => EventWrite::Stored,
+                404 if !self.is_new => EventWrite::Expired,
+                429 | 500..=599 => EventWrite::Failed(response.message()),
+                _ => EventWrite::Rejected(failure(&request, &response).message.to_string()),
             },
-            Err(TransportError { failure, .. }) => Written::Unanswered(failure.message.to_string()),
+            Err(TransportError { failure, .. }) => EventWrite::Failed(failure.message.to_string()),
         }
     }
 
-    fn ask(&self) -> ApiRequest {
-        let key = Key::new(self.remark.key.namespace.clone(), &*self.name);
+    fn request(&self) -> ApiRequest {
+        let key = Key::new(self.request.key.namespace.clone(), &*self.name);
         let name = key.to_string();
-        let (ask, path, content_type, body) = if self.is_new {
-            let ask = ApiRequest::new(Method::POST, "create", RESOURCE);
-            (ask, objects_path(RESOURCE, &key.namespace), "application/json", self.body())
+        let (request, path, content_type, body) = if self.is_new {
+            let request = ApiRequest::new(Method::POST, "create", RESOURCE);
+            (request, objects_path(RESOURCE, &key.namespace), "application/json", self.body())
         } else {
-            let ask = ApiRequest::new(Method::PATCH, "patch", RESOURCE);
-            (ask, object_path(RESOURCE, &key), "application/merge-patch+json", self.patch())
+            let request = ApiRequest::new(Method::PATCH, "patch", RESOURCE);
+            (request, object_path(RESOURCE, &key), "application/merge-patch+json", self.patch())
         };
         let body = Body { content_type, bytes: body.to_string().into() };
-        ApiRequest { name, path, body: Some(body), accept: Accept::Json, ..ask }
+        ApiRequest { name, path, body: Some(body), accept: Accept::Json, ..request }
     }
 
     fn body(&self) -> Value {
-        let EventRequest { controller, key, uid, record } = &self.remark;
+        let EventRequest { controller, key, uid, record } = &self.request;
         let EventRecord { reason, message: _, involved_kind } = record;
         json!({
             "apiVersion": "v1",

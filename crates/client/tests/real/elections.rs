@@ -1,7 +1,8 @@
-//! Candidates on a real lease.
+//! Candidates on a Lease of a real API server.
 
 use std::time::Duration;
 
+use endpointd_client::Client;
 use endpointd_client::election::{ElectionOptions, LeaderElector, LeadershipState};
 use endpointd_control_plane::Cluster;
 use endpointd_model::Key;
@@ -9,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::connect;
 
-const ECHO_WAIT_MAX: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 pub fn options(namespace: &str, identity: &str) -> ElectionOptions {
     ElectionOptions {
@@ -22,35 +23,42 @@ pub fn options(namespace: &str, identity: &str) -> ElectionOptions {
     }
 }
 
-pub async fn until(standing: &mut watch::Receiver<LeadershipState>, wanted: &LeadershipState) {
-    let reached = standing.wait_for(|standing| standing == wanted);
-    tokio::time::timeout(ECHO_WAIT_MAX, reached).await.expect("in time").expect("it goes on");
+/// A candidate whose task runs.
+pub fn join(client: &Client, options: ElectionOptions) -> LeaderElector {
+    let (elector, task) = LeaderElector::new(client.clone(), options).unwrap();
+    tokio::spawn(task);
+    elector
+}
+
+pub async fn wait_for(state: &mut watch::Receiver<LeadershipState>, wanted: &LeadershipState) {
+    let reached = state.wait_for(|state| state == wanted);
+    tokio::time::timeout(WAIT_MAX, reached).await.expect("in time").expect("the task runs");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_lease_goes_to_the_next_when_it_is_released() {
+async fn released_lease_is_acquired_by_the_standby() {
     let Some(cluster) = Cluster::shared() else { return };
     let namespace = cluster.namespace("election").unwrap();
     let client = connect(cluster.kubeconfig()).await;
-    let a = LeaderElector::start(client.clone(), options(&namespace, "a")).unwrap();
-    until(&mut a.standing(), &LeadershipState::Leading).await;
-    assert!(a.may_write());
-    let b = LeaderElector::start(client.clone(), options(&namespace, "b")).unwrap();
-    until(&mut b.standing(), &LeadershipState::Standby { holder: Some("a".to_owned()) }).await;
+    let a = join(&client, options(&namespace, "a"));
+    wait_for(&mut a.state(), &LeadershipState::Leading).await;
+    assert!(a.guard().may_write());
+    let b = join(&client, options(&namespace, "b"));
+    wait_for(&mut b.state(), &LeadershipState::Standby { holder: Some("a".to_owned()) }).await;
 
-    // Long enough for a lease that is not renewed to run out.
+    // Longer than a lease lasts without renewal.
     tokio::time::sleep(Duration::from_secs(6)).await;
-    assert!(a.may_write() && !b.may_write());
+    assert!(a.guard().may_write() && !b.guard().may_write());
     let lease = client.read_lease(&Key::new(&*namespace, "endpointd")).await.unwrap().unwrap();
     assert_eq!((lease.record.holder.as_str(), lease.record.n_transitions), ("a", 0));
     assert!(lease.record.renewed > lease.record.acquired);
 
-    let mut standing = a.standing();
-    let term = a.term();
+    let mut state = a.state();
+    let guard = a.guard();
     a.release().await;
-    assert_eq!(*standing.borrow_and_update(), LeadershipState::Lost);
-    assert!(!term.may_write());
-    until(&mut b.standing(), &LeadershipState::Leading).await;
+    assert_eq!(*state.borrow_and_update(), LeadershipState::Lost);
+    assert!(!guard.may_write());
+    wait_for(&mut b.state(), &LeadershipState::Leading).await;
     let lease = client.read_lease(&Key::new(&*namespace, "endpointd")).await.unwrap().unwrap();
     assert_eq!((lease.record.holder.as_str(), lease.record.n_transitions), ("b", 1));
     assert_eq!(lease.record.duration_secs, 4);

@@ -9,10 +9,11 @@ use endpointd_model::{Controller, EventReason, EventRecord, InvolvedKind, Key, U
 use crate::connect;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notice_becomes_an_event_and_its_repetition_a_count() {
+async fn repeated_record_is_one_event_with_a_count() {
     let Some(cluster) = Cluster::shared() else { return };
     let namespace = cluster.namespace("events").unwrap();
-    let recorder = Recorder::start(connect(cluster.kubeconfig()).await);
+    let (recorder, task) = Recorder::new(connect(cluster.kubeconfig()).await);
+    tokio::spawn(task);
     let record = EventRecord {
         reason: EventReason::FailedToUpdateEndpointSlices,
         message: "Error updating".to_owned(),
@@ -47,15 +48,16 @@ async fn a_notice_becomes_an_event_and_its_repetition_a_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_that_is_gone_fails_an_event_and_nothing_else() {
+async fn event_in_a_missing_namespace_fails() {
     let Some(cluster) = Cluster::shared() else { return };
-    let recorder = Recorder::start(connect(cluster.kubeconfig()).await);
+    let (recorder, task) = Recorder::new(connect(cluster.kubeconfig()).await);
+    tokio::spawn(task);
     let record = EventRecord {
         reason: EventReason::InvalidIPAddress,
         message: "x".to_owned(),
         involved_kind: InvolvedKind::Endpoints,
     };
-    recorder.record(Controller::Mirror, Key::new("nowhere", "web"), Uid::default(), record);
+    recorder.record(Controller::Mirror, Key::new("missing", "web"), Uid::default(), record);
     let started = Instant::now();
     while recorder.n_failed() == 0 {
         assert!(started.elapsed() < Duration::from_secs(30));

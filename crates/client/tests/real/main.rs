@@ -3,8 +3,8 @@
 mod credentials;
 mod elections;
 mod events;
-mod feeds;
 mod outage;
+mod watches;
 mod writes;
 
 use std::path::PathBuf;
@@ -17,5 +17,5 @@ pub async fn connect(kubeconfig: PathBuf) -> Client {
         user_agent: "endpointd-test".to_owned(),
         ..Default::default()
     };
-    Client::connect(options).await.expect("the kubeconfig is good")
+    Client::connect(options).await.expect("the kubeconfig is valid")
 }

@@ -1,16 +1,16 @@
-//! Every outcome of a write that a real API server can be brought to.
+//! Every result of a write that a real API server can produce.
 
 use endpointd_client::Client;
 use endpointd_control_plane::Cluster;
 use endpointd_model::{
     AddressType, DeleteTarget, EndpointSlice, Endpoints, FailureKind, Key, LiveRead,
-    LiveReadResult, Meta, Object, PublishedResource, ResourceEvent, ResourceVersion, Uid,
-    WatchSignal, WatchedResource, Write, WriteResult,
+    LiveReadResult, Meta, Object, PublishedResource, Uid, WatchSignal, WatchedResource, Write,
+    WriteResult,
 };
 use serde_json::json;
 
 use crate::connect;
-use crate::feeds::Listener;
+use crate::watches::Listener;
 
 fn meta(namespace: &str, name: &str) -> Meta {
     Meta { namespace: namespace.into(), name: name.into(), ..Default::default() }
@@ -46,52 +46,12 @@ async fn stored(client: &Client, write: &Write) -> Object {
 }
 
 #[track_caller]
-fn assert_word(outcome: &WriteResult, word: &str) {
-    assert_eq!(outcome.as_str(), word, "{outcome:?}");
-}
-
-/// The watch may be faster than we are with our note, so this takes several tries.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_known_from_an_answer_is_only_passed() {
-    let Some(cluster) = Cluster::shared() else { return };
-    let client = connect(cluster.kubeconfig()).await;
-    let namespace = cluster.namespace("known").unwrap();
-    let mut listener = Listener::start(&client, WatchedResource::Slices);
-    listener.picture().await;
-    let mut object = stored(&client, &Write::Create(slice(&namespace, "web"))).await;
-    for round in 0..50 {
-        object = stored(&client, &Write::Update(with_label(object, &round.to_string()))).await;
-        let version = object.meta().resource_version;
-        client.write_applied(PublishedResource::Slices, version);
-        if is_passed(&mut listener, version).await {
-            // What was not noted is told.
-            object = stored(&client, &Write::Update(with_label(object, "unnoted"))).await;
-            let version = object.meta().resource_version;
-            assert!(!is_passed(&mut listener, version).await);
-            return;
-        }
-    }
-    panic!("every echo was read again");
-}
-
-/// Whether the listener hears of this version as passed, not as an object.
-async fn is_passed(listener: &mut Listener, version: ResourceVersion) -> bool {
-    loop {
-        match listener.next().await {
-            WatchSignal::Bookmark(passed) if passed == version => return true,
-            WatchSignal::Event(change) => {
-                let ResourceEvent::Slice(sight) = *change else { continue };
-                if sight.object().meta.resource_version == version {
-                    return false;
-                }
-            }
-            _ => {}
-        }
-    }
+fn assert_label(result: &WriteResult, label: &str) {
+    assert_eq!(result.as_str(), label, "{result:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_lives_through_all_writes() {
+async fn create_update_and_delete_of_each_resource() {
     let Some(cluster) = Cluster::shared() else { return };
     for disable_protobuf in [false, true] {
         let client = connect(cluster.kubeconfig()).await;
@@ -100,7 +60,7 @@ async fn an_object_lives_through_all_writes() {
         }
         let namespace = cluster.namespace("writes").unwrap();
         for object in [slice(&namespace, "web"), endpoints(&namespace, "web")] {
-            live_through_all_writes(&client, object).await;
+            write_in_all_ways(&client, object).await;
         }
         let codes: Vec<Option<u16>> =
             client.stats().snapshot().into_keys().map(|kind| kind.code).collect();
@@ -108,41 +68,44 @@ async fn an_object_lives_through_all_writes() {
     }
 }
 
-async fn live_through_all_writes(client: &Client, object: Object) {
+async fn write_in_all_ways(client: &Client, object: Object) {
     let resource = object.resource();
     let read = LiveRead::Object(resource, object.meta().key());
-    assert_eq!(client.look(&read).await, LiveReadResult::Absent);
+    assert_eq!(client.live_read(&read).await, LiveReadResult::Absent);
 
     let first = stored(client, &Write::Create(object.clone())).await;
     assert!(!first.meta().uid.is_empty() && !first.meta().resource_version.is_none());
-    assert_word(&client.send(&Write::Create(object)).await, "behind");
+    assert_label(&client.send(&Write::Create(object)).await, "conflict");
 
     let second = stored(client, &Write::Update(with_label(first.clone(), "two"))).await;
     assert_ne!(first.meta().resource_version, second.meta().resource_version);
-    assert_eq!(client.look(&read).await, LiveReadResult::Object(Box::new(second.clone())));
-    // Decided on a state that is no more.
-    assert_word(&client.send(&Write::Update(with_label(first.clone(), "three"))).await, "behind");
+    assert_eq!(client.live_read(&read).await, LiveReadResult::Object(Box::new(second.clone())));
+    // Computed from an older version.
+    assert_label(
+        &client.send(&Write::Update(with_label(first.clone(), "three"))).await,
+        "conflict",
+    );
     let stale = DeleteTarget::of(resource, first.meta());
-    assert_word(&client.send(&Write::Delete(stale)).await, "behind");
-    let mut impostor = DeleteTarget::of(resource, second.meta());
-    impostor.uid = Uid::from("00000000-0000-0000-0000-000000000000");
-    assert_word(&client.send(&Write::Delete(impostor)).await, "behind");
+    assert_label(&client.send(&Write::Delete(stale)).await, "conflict");
+    let mut recreated = DeleteTarget::of(resource, second.meta());
+    recreated.uid = Uid::from("00000000-0000-0000-0000-000000000000");
+    assert_label(&client.send(&Write::Delete(recreated)).await, "conflict");
 
     let target = DeleteTarget::of(resource, second.meta());
     assert_eq!(client.send(&Write::Delete(target.clone())).await, WriteResult::Deleted);
     assert_eq!(client.send(&Write::Delete(target)).await, WriteResult::Deleted, "already gone");
-    assert_word(&client.send(&Write::Update(second)).await, "behind");
-    assert_eq!(client.look(&read).await, LiveReadResult::Absent);
+    assert_label(&client.send(&Write::Update(second)).await, "conflict");
+    assert_eq!(client.live_read(&read).await, LiveReadResult::Absent);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_finalizer_holds_up_a_delete() {
+async fn finalizer_delays_a_delete() {
     let Some(cluster) = Cluster::shared() else { return };
     let client = connect(cluster.kubeconfig()).await;
     let namespace = cluster.namespace("finalizer").unwrap();
-    let mut object = slice(&namespace, "held");
+    let mut object = slice(&namespace, "kept");
     if let Object::Slice(slice) = &mut object {
-        slice.meta.finalizers = vec!["example.com/hold".into()];
+        slice.meta.finalizers = vec!["example.com/finalizer".into()];
     }
     let object = stored(&client, &Write::Create(object)).await;
     let target = DeleteTarget::of(PublishedResource::Slices, object.meta());
@@ -151,45 +114,45 @@ async fn a_finalizer_holds_up_a_delete() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_that_is_gone_or_going_makes_a_create_pointless() {
+async fn create_in_a_missing_or_terminating_namespace() {
     let Some(cluster) = Cluster::shared() else { return };
     let client = connect(cluster.kubeconfig()).await;
-    let nowhere = client.send(&Write::Create(slice("nowhere", "web"))).await;
-    assert_word(&nowhere, "pointless");
+    let missing = client.send(&Write::Create(slice("missing", "web"))).await;
+    assert_label(&missing, "namespace_terminating");
 
-    // Without a namespace controller it stays on its way out for ever.
-    let namespace = cluster.namespace("going").unwrap();
+    // Without a namespace controller it stays terminating.
+    let namespace = cluster.namespace("terminating").unwrap();
     let before = stored(&client, &Write::Create(slice(&namespace, "before"))).await;
     cluster.api().delete(&format!("/api/v1/namespaces/{namespace}")).unwrap();
     for object in [slice(&namespace, "web"), endpoints(&namespace, "web")] {
-        let outcome = client.send(&Write::Create(object)).await;
-        assert_word(&outcome, "pointless");
+        let result = client.send(&Write::Create(object)).await;
+        assert_label(&result, "namespace_terminating");
     }
-    // What is there can still be changed and removed.
+    // Existing objects can still be updated and deleted.
     let before = stored(&client, &Write::Update(with_label(before, "two"))).await;
     let target = DeleteTarget::of(PublishedResource::Slices, before.meta());
     assert_eq!(client.send(&Write::Delete(target)).await, WriteResult::Deleted);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_write_or_watch_is_told_what_is_missing() {
+async fn missing_permission_is_named() {
     let Some(cluster) = Cluster::shared() else { return };
     let namespace = cluster.namespace("forbidden").unwrap();
     let client = connect(cluster.service_account(&namespace, "nobody").unwrap()).await;
-    let outcome = client.send(&Write::Create(slice(&namespace, "web"))).await;
-    let WriteResult::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    let result = client.send(&Write::Create(slice(&namespace, "web"))).await;
+    let WriteResult::Failed(failure) = result else { panic!("{result:?}") };
     assert_eq!(failure.kind, FailureKind::Forbidden);
     let begin = format!("create endpointslices {namespace}/web: ");
     assert!(failure.message.starts_with(&begin), "{failure}");
     assert!(failure.message.contains("cannot create resource"), "{failure}");
-    let found = client.look(&LiveRead::Service(Key::new("default", "kubernetes"))).await;
+    let found = client.live_read(&LiveRead::Service(Key::new("default", "kubernetes"))).await;
     assert!(
         matches!(found, LiveReadResult::Failed(failure) if failure.kind == FailureKind::Forbidden)
     );
 
     let mut listener = Listener::start(&client, WatchedResource::Slices);
     let WatchSignal::Disconnected(reason) = listener.next().await else {
-        panic!("it may not watch")
+        panic!("the watch must be forbidden")
     };
     assert!(reason.contains("cannot watch resource \"endpointslices\""), "{reason}");
     let role = json!({
@@ -208,27 +171,27 @@ async fn who_may_not_write_or_watch_is_told_what_is_missing() {
         "subjects": [{"kind": "ServiceAccount", "name": "nobody", "namespace": namespace}],
     });
     cluster.api().create(&format!("{rbac}/clusterrolebindings"), &binding).unwrap();
-    listener.picture().await;
+    listener.initial_list().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_the_server_refuses_is_invalid() {
+async fn rejected_object_is_invalid() {
     let Some(cluster) = Cluster::shared() else { return };
     let client = connect(cluster.kubeconfig()).await;
     let namespace = cluster.namespace("invalid").unwrap();
-    let outcome = client.send(&Write::Create(slice(&namespace, "Not A Name"))).await;
-    assert_word(&outcome, "invalid");
+    let result = client.send(&Write::Create(slice(&namespace, "Not A Name"))).await;
+    assert_label(&result, "invalid");
 }
 
-/// More than one page, written by many at once while watches are open.
+/// More than one page of objects, written concurrently while watches are open.
 #[tokio::test(flavor = "multi_thread")]
-async fn many_writes_at_once_and_a_list_of_several_pages() {
+async fn concurrent_writes_and_a_list_of_several_pages() {
     const N_OBJECTS: usize = 1100;
     let Some(cluster) = Cluster::shared() else { return };
     let client = connect(cluster.kubeconfig()).await;
     let namespace = cluster.namespace("many").unwrap();
     let _watches: Vec<Listener> =
-        WatchedResource::ALL.into_iter().map(|kind| Listener::start(&client, kind)).collect();
+        WatchedResource::ALL.into_iter().map(|one| Listener::start(&client, one)).collect();
     let mut tasks = tokio::task::JoinSet::new();
     for n_task in 0..16 {
         let (client, namespace) = (client.clone(), namespace.clone());
@@ -244,7 +207,7 @@ async fn many_writes_at_once_and_a_list_of_several_pages() {
     }
     client.disable_streaming_lists();
     let mut listener = Listener::start(&client, WatchedResource::Endpoints);
-    let (names, _) = listener.picture().await;
+    let (names, _) = listener.initial_list().await;
     let n_ours = names.iter().filter(|name| name.starts_with(&namespace)).count();
     assert_eq!(n_ours, N_OBJECTS);
     let n_pages: u64 = client
@@ -252,7 +215,7 @@ async fn many_writes_at_once_and_a_list_of_several_pages() {
         .snapshot()
         .into_iter()
         .filter(|(kind, _)| kind.verb == "list" && kind.resource == "endpoints")
-        .map(|(_, count)| count.n_requests)
+        .map(|(_, n)| n)
         .sum();
     assert!(n_pages >= 3, "{n_pages}");
 }

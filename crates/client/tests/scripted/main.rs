@@ -1,5 +1,6 @@
-//! The client against a server that does exactly what a test says, faults included.
+//! The client against a server whose responses each test scripts, faults included.
 
-mod feeds;
+mod elections;
 mod requests;
 mod server;
+mod watches;

@@ -1,4 +1,4 @@
-//! Writes and live reads whose answers are late, lost, or strange.
+//! Writes and live reads with late, missing, or unusual responses.
 
 use endpointd_client::{Client, ConnectOptions};
 use endpointd_model::{
@@ -25,33 +25,32 @@ fn stored() -> Reply {
 }
 
 #[tokio::test]
-async fn a_write_that_the_server_hung_up_on_may_have_happened_and_is_not_sent_again() {
+async fn write_without_response_is_sent_once() {
     let server = Server::start(|_, _| Reply::HangUp).await;
     let client = server.client().await;
     for write in [Write::Create(endpoints()), Write::Update(endpoints())] {
-        let outcome = client.send(&write).await;
-        let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
+        let result = client.send(&write).await;
+        let WriteResult::NoResponse(failure) = result else { panic!("{result:?}") };
         assert_eq!(failure.kind, FailureKind::Unreachable);
     }
-    assert_eq!(server.requests().len(), 2, "one request a write");
+    assert_eq!(server.requests().len(), 2, "one request per write");
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_may_have_happened() {
+async fn truncated_response_is_no_response() {
     let body = String::from_utf8(encode(Encoding::Json, &endpoints())).unwrap();
-    let server =
-        Server::start(move |_, _| watch(vec![body[..20].to_owned()], End::StreamEnd)).await;
-    let outcome = server.client().await.send(&Write::Create(endpoints())).await;
-    let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
+    let server = Server::start(move |_, _| watch(vec![body[..20].to_owned()], End::Abort)).await;
+    let result = server.client().await.send(&Write::Create(endpoints())).await;
+    let WriteResult::NoResponse(failure) = result else { panic!("{result:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
     assert!(failure.message.contains("broke off"), "{failure}");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_has_not_done_it() {
-    let holder = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = format!("http://{}", holder.local_addr().unwrap());
-    drop(holder);
+async fn refused_connection_is_a_failure() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
     let options = ConnectOptions {
         kubeconfig: Some("/dev/null".into()),
         server: Some(server),
@@ -59,17 +58,18 @@ async fn a_server_that_is_not_there_has_not_done_it() {
         ..Default::default()
     };
     let client = Client::connect(options).await.unwrap();
-    let outcome = client.send(&Write::Create(endpoints())).await;
-    let WriteResult::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    let result = client.send(&Write::Create(endpoints())).await;
+    let WriteResult::Failed(failure) = result else { panic!("{result:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
     assert!(failure.message.starts_with("create endpoints shop/web: "), "{failure}");
-    let found =
-        client.look(&LiveRead::Object(PublishedResource::Endpoints, Key::new("shop", "web"))).await;
+    let found = client
+        .live_read(&LiveRead::Object(PublishedResource::Endpoints, Key::new("shop", "web")))
+        .await;
     assert!(matches!(found, LiveReadResult::Failed(_)), "{found:?}");
 }
 
 #[tokio::test]
-async fn a_server_without_protobuf_gets_json_from_then_on() {
+async fn server_that_rejects_protobuf_gets_json() {
     let server = Server::start(|_, request| {
         if request.content_type == "application/json" {
             stored()
@@ -80,8 +80,8 @@ async fn a_server_without_protobuf_gets_json_from_then_on() {
     .await;
     let client = server.client().await;
     for _ in 0..2 {
-        let outcome = client.send(&Write::Create(endpoints())).await;
-        assert_eq!(outcome, WriteResult::Stored(Box::new(endpoints())));
+        let result = client.send(&Write::Create(endpoints())).await;
+        assert_eq!(result, WriteResult::Stored(Box::new(endpoints())));
     }
     let types: Vec<String> = server.requests().into_iter().map(|one| one.content_type).collect();
     let protobuf = "application/vnd.kubernetes.protobuf";
@@ -89,7 +89,7 @@ async fn a_server_without_protobuf_gets_json_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_write_that_takes_too_long_may_have_happened() {
+async fn timed_out_write_is_no_response() {
     let server =
         Server::start(|_, _| crate::server::watch(vec!["{".to_owned()], crate::server::End::Hold))
             .await;
@@ -106,13 +106,13 @@ async fn a_write_that_takes_too_long_may_have_happened() {
     }
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     tokio::time::pause();
-    let outcome = send.await.unwrap();
-    let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
+    let result = send.await.unwrap();
+    let WriteResult::NoResponse(failure) = result else { panic!("{result:?}") };
     assert!(failure.message.contains("in time"), "{failure}");
 }
 
 #[tokio::test]
-async fn a_limit_holds_writes_back() {
+async fn rate_limit_delays_writes() {
     let server = Server::start(|_, _| stored()).await;
     let options = ConnectOptions {
         kubeconfig: Some("/dev/null".into()),
@@ -131,7 +131,7 @@ async fn a_limit_holds_writes_back() {
 }
 
 #[tokio::test]
-async fn no_credentials_travel_in_the_clear() {
+async fn plain_http_requests_have_no_credentials() {
     let server = Server::start(|_, _| stored()).await;
     server.client().await.send(&Write::Create(endpoints())).await;
     assert_eq!(server.requests()[0].authorization, "");

@@ -1,4 +1,4 @@
-//! An HTTP server that plays a script: the reply to each request is whatever the test answers.
+//! An HTTP server with scripted replies.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What was asked.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
@@ -17,21 +17,21 @@ pub struct Request {
     pub authorization: String,
 }
 
-/// What to do about it.
+/// The reply to a request.
 pub enum Reply {
-    /// A complete answer.
+    /// A complete response.
     Whole { code: u16, headers: &'static str, body: String },
-    /// A watch: these pieces, each on its own, and then this end.
-    Stream { pieces: Vec<String>, end: End },
-    /// Reads the request and hangs up.
+    /// A watch: these chunks, sent one by one, and then this end.
+    Stream { chunks: Vec<String>, end: End },
+    /// Reads the request and closes the connection.
     HangUp,
 }
 
 pub enum End {
     Close,
-    /// Closes without saying that the body is complete.
-    StreamEnd,
-    /// Says nothing more.
+    /// Closes the connection in the middle of the body.
+    Abort,
+    /// Sends nothing more.
     Hold,
 }
 
@@ -41,14 +41,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers each request with what `script` gives for its number and itself.
+    /// Replies to each request with the result of `script` for its number, from zero.
     pub async fn start(script: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("it is bound"));
         let requests = Arc::<Mutex<Vec<Request>>>::default();
-        let seen = requests.clone();
+        let recorded = requests.clone();
         let script = Arc::new(move |request: &Request| {
-            let number = remember(&seen, request);
+            let number = record_request(&recorded, request);
             script(number, request)
         });
         tokio::spawn(async move {
@@ -62,7 +62,7 @@ impl Server {
 
     pub async fn client(&self) -> Client {
         let options = ConnectOptions {
-            // One that is there and empty, so that the tests do not depend on the machine's.
+            // An empty one, so that the tests do not depend on the machine's.
             kubeconfig: Some("/dev/null".into()),
             server: Some(self.url.clone()),
             user_agent: "endpointd-test".to_owned(),
@@ -76,11 +76,11 @@ impl Server {
     }
 }
 
-/// The number of the request, from zero.
-fn remember(seen: &Mutex<Vec<Request>>, request: &Request) -> usize {
-    let mut seen = seen.lock().expect("scripts do not panic");
-    seen.push(request.clone());
-    seen.len() - 1
+/// Records a request; returns its number, from zero.
+fn record_request(recorded: &Mutex<Vec<Request>>, request: &Request) -> usize {
+    let mut recorded = recorded.lock().expect("scripts do not panic");
+    recorded.push(request.clone());
+    recorded.len() - 1
 }
 
 async fn serve(mut socket: TcpStream, script: impl Fn(&Request) -> Reply) {
@@ -97,28 +97,28 @@ async fn serve(mut socket: TcpStream, script: impl Fn(&Request) -> Reply) {
                     return;
                 }
             }
-            Reply::Stream { pieces, end } => {
-                stream(&mut socket, pieces, end).await;
+            Reply::Stream { chunks, end } => {
+                stream(&mut socket, chunks, end).await;
                 return;
             }
         }
     }
 }
 
-async fn stream(socket: &mut TcpStream, pieces: Vec<String>, end: End) {
+async fn stream(socket: &mut TcpStream, chunks: Vec<String>, end: End) {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     let _ = socket.write_all(head.as_bytes()).await;
-    for piece in pieces {
-        let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+    for chunk in chunks {
+        let chunk = format!("{:x}\r\n{chunk}\r\n", chunk.len());
         let _ = socket.write_all(chunk.as_bytes()).await;
         let _ = socket.flush().await;
     }
     match end {
         End::Close => drop(socket.write_all(b"0\r\n\r\n").await),
-        End::StreamEnd => {}
+        End::Abort => {}
         End::Hold => {
-            // Until the client hangs up.
+            // Until the client closes the connection.
             let _ = socket.read(&mut [0]).await;
         }
     }
@@ -130,9 +130,9 @@ async fn read_request(socket: &mut TcpStream) -> Option<Request> {
         if let Some(at) = received.windows(4).position(|four| four == b"\r\n\r\n") {
             break at + 4;
         }
-        let mut piece = [0; 4096];
-        let n_bytes = socket.read(&mut piece).await.ok().filter(|&n_bytes| n_bytes > 0)?;
-        received.extend_from_slice(&piece[..n_bytes]);
+        let mut buffer = [0; 4096];
+        let n_bytes = socket.read(&mut buffer).await.ok().filter(|&n_bytes| n_bytes > 0)?;
+        received.extend_from_slice(&buffer[..n_bytes]);
     };
     let head = String::from_utf8_lossy(&received[..head_end]).into_owned();
     let header = |name: &str| {
@@ -167,11 +167,11 @@ pub fn status_object(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
-pub fn watch(pieces: Vec<String>, end: End) -> Reply {
-    Reply::Stream { pieces, end }
+pub fn watch(chunks: Vec<String>, end: End) -> Reply {
+    Reply::Stream { chunks, end }
 }
 
-/// A line of a watch.
+/// A frame of a watch.
 pub fn line(type_: &str, object: &Value) -> String {
     format!("{}\n", json!({"type": type_, "object": object}))
 }
@@ -188,8 +188,8 @@ pub fn bookmark(version: u32) -> String {
     line("BOOKMARK", &json!({"kind": "Service", "apiVersion": "v1", "metadata": metadata}))
 }
 
-/// The bookmark that ends a picture.
-pub fn end_of_picture(version: u32) -> String {
+/// The bookmark that ends a list.
+pub fn list_end(version: u32) -> String {
     let metadata = json!({
         "resourceVersion": version.to_string(),
         "annotations": {"k8s.io/initial-events-end": "true"},

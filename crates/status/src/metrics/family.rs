@@ -1,11 +1,11 @@
-//! Every metric family is born here, so that the registry, the reference page, and the comparison
-//! with upstream know the same ones.
+//! Registers every metric family, so that the registry, the reference page, and the comparison with
+//! upstream have the same ones.
 
 use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
-/// What is known of one metric family before it has a value.
+/// The description of one metric family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
     pub name: String,
@@ -18,12 +18,12 @@ pub struct Family {
 pub enum FamilyKind {
     Counter,
     Gauge,
-    /// With the upper bounds of its buckets.
+    /// With the upper bounds of the buckets.
     Histogram(Vec<f64>),
 }
 
 impl FamilyKind {
-    /// As the text format says it.
+    /// The type in the text format.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -33,11 +33,11 @@ impl FamilyKind {
     }
 }
 
-/// A registry that remembers what was registered.
+/// A registry, and the descriptions of what was registered.
 #[derive(Default)]
 pub(super) struct Families {
     pub registry: Registry,
-    pub known: Vec<Family>,
+    pub families: Vec<Family>,
 }
 
 impl Families {
@@ -72,21 +72,21 @@ impl Families {
         let describe = |desc: &&prometheus::core::Desc| Family {
             name: desc.fq_name.clone(),
             help: desc.help.clone(),
-            // The collector does not tell watches apart before it collects; the name does.
+            // The collector has no types before it collects; the name tells them.
             kind: match desc.fq_name.ends_with("_total") {
                 true => FamilyKind::Counter,
                 false => FamilyKind::Gauge,
             },
             labels: Vec::new(),
         };
-        self.known.extend(collector.desc().iter().map(describe));
+        self.families.extend(collector.desc().iter().map(describe));
         self.registry.register(Box::new(collector)).expect(VALID);
     }
 
     fn register<C: Collector + Clone + 'static>(&mut self, collector: &C, kind: FamilyKind) {
         let desc = collector.desc();
         let desc = desc.first().expect("a vector has one description");
-        self.known.push(Family {
+        self.families.push(Family {
             name: desc.fq_name.clone(),
             help: desc.help.clone(),
             kind,
@@ -96,4 +96,4 @@ impl Families {
     }
 }
 
-const VALID: &str = "names are valid and given once: a test registers them all";
+const VALID: &str = "names are valid and unique: a test registers all families";

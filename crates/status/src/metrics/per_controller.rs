@@ -1,4 +1,4 @@
-//! One of something for each controller, found without hashing.
+//! One value for each controller, without a hash map.
 
 use endpointd_model::Controller;
 

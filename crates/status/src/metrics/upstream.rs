@@ -1,5 +1,5 @@
-//! The families kube-controller-manager v1.36 has, by its names, so that its dashboards and alerts
-//! go on working. Upstream: `endpointslice/metrics`, `endpointslicemirroring/metrics`, and
+//! The families of kube-controller-manager v1.36 for these controllers, with its names, so that
+//! dashboards and alerts keep working. Upstream: `endpointslice/metrics`, `endpointslicemirroring/metrics`, and
 //! `component-base/metrics/prometheus`.
 
 use std::time::Duration;
@@ -15,12 +15,12 @@ use super::CompletedWrite;
 use super::family::Families;
 use super::work_queue::WorkQueues;
 
-pub(super) struct Upstream {
-    slices: Publishing,
+pub(super) struct UpstreamMetrics {
+    slices: PublishingMetrics,
     slices_changed: HistogramVec,
     syncs: IntCounterVec,
     services_by_traffic_distribution: GaugeVec,
-    mirror: Publishing,
+    mirror: PublishingMetrics,
     mirror_updated: Histogram,
     mirror_skipped: Histogram,
     mirror_duration: Histogram,
@@ -29,8 +29,8 @@ pub(super) struct Upstream {
     requests: IntCounterVec,
 }
 
-/// What both slice controllers count, each under its own prefix.
-struct Publishing {
+/// Families that both slice controllers have, with different prefixes.
+struct PublishingMetrics {
     added: Histogram,
     removed: Histogram,
     desired: Gauge,
@@ -44,10 +44,10 @@ struct Publishing {
 const SLICES: &str = "endpoint_slice_controller";
 const MIRROR: &str = "endpoint_slice_mirroring_controller";
 
-impl Upstream {
+impl UpstreamMetrics {
     pub fn register(families: &mut Families) -> Self {
         let per_sync = powers_of_two();
-        let slices = Publishing::register(families, SLICES, "Service");
+        let slices = PublishingMetrics::register(families, SLICES, "Service");
         let slices_changed = families.histogram(
             "endpoint_slice_controller_endpointslices_changed_per_sync",
             "Number of EndpointSlices changed on each Service sync",
@@ -64,7 +64,7 @@ impl Upstream {
             "Number of Services using some specific trafficDistribution",
             &["traffic_distribution"],
         );
-        let mirror = Publishing::register(families, MIRROR, "Endpoints");
+        let mirror = PublishingMetrics::register(families, MIRROR, "Endpoints");
         let mut of_mirror = |name: &str, help: &str, buckets: &[f64]| {
             let name = format!("{MIRROR}_{name}");
             families.histogram(&name, help, &[], buckets).with_label_values(NO_LABELS)
@@ -107,27 +107,27 @@ impl Upstream {
         }
     }
 
-    pub fn synced(&self, synced: &SyncSummary) {
-        self.queues.synced(synced);
-        match synced.controller {
-            Controller::Slices => self.slices_synced(synced),
+    pub fn record_sync(&self, sync: &SyncSummary) {
+        self.queues.record_sync(sync);
+        match sync.controller {
+            Controller::Slices => self.record_slices_sync(sync),
             Controller::Endpoints => {}
-            Controller::Mirror => self.mirror_synced(synced),
+            Controller::Mirror => self.record_mirror_sync(sync),
         }
     }
 
-    fn slices_synced(&self, synced: &SyncSummary) {
-        self.slices.synced(synced);
-        if let Some(result) = upstream_result(&synced.result) {
+    fn record_slices_sync(&self, sync: &SyncSummary) {
+        self.slices.record_sync(sync);
+        if let Some(result) = upstream_result(&sync.result) {
             self.syncs.with_label_values(&[result]).inc();
         }
-        match synced.result {
+        match sync.result {
             SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
-                let n_changed = synced.n_creates + synced.n_updates + synced.n_deletes;
-                let labels = hints_labels(synced.hints);
+                let n_changed = sync.n_creates + sync.n_updates + sync.n_deletes;
+                let labels = hints_labels(sync.hints);
                 self.slices_changed.with_label_values(&labels).observe(n_changed as f64);
             }
-            // Upstream counts only a sync that got to its end.
+            // Upstream counts only syncs that succeed.
             SyncResult::ConflictRetry
             | SyncResult::Throttled
             | SyncResult::Failed(_)
@@ -135,35 +135,35 @@ impl Upstream {
         }
     }
 
-    fn mirror_synced(&self, synced: &SyncSummary) {
-        self.mirror.synced(synced);
-        self.mirror_updated.observe(synced.counts.n_updated as f64);
-        self.mirror_skipped.observe(synced.counts.n_skipped as f64);
-        self.mirror_duration.observe(synced.took.as_secs_f64());
+    fn record_mirror_sync(&self, sync: &SyncSummary) {
+        self.mirror.record_sync(sync);
+        self.mirror_updated.observe(sync.counts.n_updated as f64);
+        self.mirror_skipped.observe(sync.counts.n_skipped as f64);
+        self.mirror_duration.observe(sync.took.as_secs_f64());
     }
 
-    /// A write that arrived.
-    pub fn changed(&self, wrote: &CompletedWrite) {
-        match (wrote.controller, wrote.resource) {
-            (Controller::Slices, PublishedResource::Slices) => self.slices.changed(wrote.verb),
-            (Controller::Mirror, PublishedResource::Slices) => self.mirror.changed(wrote.verb),
+    /// A write that the API server applied.
+    pub fn record_write(&self, write: &CompletedWrite) {
+        match (write.controller, write.resource) {
+            (Controller::Slices, PublishedResource::Slices) => self.slices.record_write(write.verb),
+            (Controller::Mirror, PublishedResource::Slices) => self.mirror.record_write(write.verb),
             (Controller::Endpoints, _) | (_, PublishedResource::Endpoints) => {}
         }
     }
 
-    pub fn request(&self, method: &str, host: &str, code: &str) {
-        self.requests.with_label_values(&[code, method, host]).inc();
+    pub fn record_requests(&self, method: &str, host: &str, code: &str, n: u64) {
+        self.requests.with_label_values(&[code, method, host]).inc_by(n);
     }
 
-    pub fn leading(&self, lease: &str, is_leading: bool) {
+    pub fn set_leading(&self, lease: &str, is_leading: bool) {
         self.leader.with_label_values(&[lease]).set(f64::from(u8::from(is_leading)));
     }
 
-    /// Sets what is read off a report that is `age` old.
-    pub fn reported(&self, report: &EngineStatus, age: Duration) {
-        self.queues.reported(report, age);
+    /// Sets the gauges from a status that is `age` old.
+    pub fn set_gauges(&self, status: &EngineStatus, age: Duration) {
+        self.queues.set_gauges(status, age);
         self.services_by_traffic_distribution.reset();
-        for controller in &report.controllers {
+        for controller in &status.controllers {
             let publishing = match controller.controller {
                 Controller::Slices => &self.slices,
                 Controller::Mirror => &self.mirror,
@@ -172,7 +172,7 @@ impl Upstream {
             publishing.desired.set(controller.n_endpoints_desired as f64);
             publishing.n_slices.set(controller.n_slices as f64);
             publishing.n_slices_desired.set(controller.n_slices_desired as f64);
-            // Upstream counts only the Services that say something.
+            // Upstream counts only Services that set the field.
             for (distribution, n) in &controller.n_by_traffic_distribution {
                 let Some(distribution) = distribution else { continue };
                 let gauge =
@@ -183,7 +183,7 @@ impl Upstream {
     }
 }
 
-impl Publishing {
+impl PublishingMetrics {
     fn register(families: &mut Families, prefix: &str, of: &str) -> Self {
         let mut per_sync = |name: &str, what: &str| {
             let name = format!("{prefix}_{name}");
@@ -213,12 +213,12 @@ impl Publishing {
         Self { added, removed, desired, n_slices, n_slices_desired, created, updated, deleted }
     }
 
-    fn synced(&self, synced: &SyncSummary) {
-        self.added.observe(synced.counts.n_added as f64);
-        self.removed.observe(synced.counts.n_removed as f64);
+    fn record_sync(&self, sync: &SyncSummary) {
+        self.added.observe(sync.counts.n_added as f64);
+        self.removed.observe(sync.counts.n_removed as f64);
     }
 
-    fn changed(&self, verb: &str) {
+    fn record_write(&self, verb: &str) {
         match verb {
             "create" => self.created.inc(),
             "update" => self.updated.inc(),
@@ -233,7 +233,7 @@ fn powers_of_two() -> Vec<f64> {
     exponential_buckets(2.0, 2.0, 15).expect("fifteen growing bounds")
 }
 
-/// Upstream: `trackSync`. A sync cut off because we stopped leading has no end there.
+/// Upstream: `trackSync`. A sync that ends because leadership was lost is not counted there.
 fn upstream_result(result: &SyncResult) -> Option<&'static str> {
     match result {
         SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
@@ -245,7 +245,7 @@ fn upstream_result(result: &SyncResult) -> Option<&'static str> {
     }
 }
 
-/// The annotation overrules the field. Upstream: the end of `finalize` in reconciler.go.
+/// The annotation overrides the field. Upstream: the end of `finalize` in reconciler.go.
 fn hints_labels(hints: HintsKind) -> [&'static str; 2] {
     match hints.topology {
         TopologyMode::Auto => ["Auto", ""],

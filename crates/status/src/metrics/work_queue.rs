@@ -1,4 +1,4 @@
-//! `workqueue_*`, one series a controller, by the queue names upstream uses. Upstream:
+//! `workqueue_*`, one series per controller, with upstream's queue names. Upstream:
 //! `component-base/metrics/prometheus/workqueue`.
 
 use std::time::Duration;
@@ -76,40 +76,40 @@ impl WorkQueues {
         }))
     }
 
-    pub fn synced(&self, synced: &SyncSummary) {
-        let queue = self.0.get(synced.controller);
-        queue.waited.observe(synced.waited.as_secs_f64());
-        queue.worked.observe(synced.took.as_secs_f64());
+    pub fn record_sync(&self, sync: &SyncSummary) {
+        let queue = self.0.get(sync.controller);
+        queue.waited.observe(sync.waited.as_secs_f64());
+        queue.worked.observe(sync.took.as_secs_f64());
     }
 
-    pub fn reported(&self, report: &EngineStatus, age: Duration) {
-        for controller in &report.controllers {
+    pub fn set_gauges(&self, status: &EngineStatus, age: Duration) {
+        for controller in &status.controllers {
             let queue = self.0.get(controller.controller);
             queue.depth.set(controller.n_waiting as f64);
             catch_up(&queue.adds, controller.n_adds);
             catch_up(&queue.retries, controller.n_retries);
-            queue.longest_running.set(longest_flight(controller, age).as_secs_f64());
-            queue.unfinished.set(unfinished(report, controller, age).as_secs_f64());
+            queue.longest_running.set(longest_running(controller, age).as_secs_f64());
+            queue.unfinished.set(unfinished(status, controller, age).as_secs_f64());
         }
     }
 }
 
-fn longest_flight(controller: &ControllerStatus, age: Duration) -> Duration {
+fn longest_running(controller: &ControllerStatus, age: Duration) -> Duration {
     match controller.n_in_flight {
         0 => Duration::ZERO,
         _ => controller.oldest_in_flight + age,
     }
 }
 
-/// The sum over all flights. A report whose rows are full may not show each of them; then this is
-/// the least it can be.
-fn unfinished(report: &EngineStatus, controller: &ControllerStatus, age: Duration) -> Duration {
-    let flights = report.keys.iter().filter(|row| row.controller == controller.controller);
-    let shown = flights.filter_map(|row| match row.state {
+/// The sum over all syncs in flight. The status has a bounded number of rows; when some are missing
+/// this is a lower bound.
+fn unfinished(status: &EngineStatus, controller: &ControllerStatus, age: Duration) -> Duration {
+    let rows = status.keys.iter().filter(|row| row.controller == controller.controller);
+    let shown = rows.filter_map(|row| match row.state {
         KeyState::InFlight { since } => Some(since + age),
         KeyState::Waiting { .. } | KeyState::BackingOff { .. } | KeyState::Idle => None,
     });
-    shown.sum::<Duration>().max(longest_flight(controller, age))
+    shown.sum::<Duration>().max(longest_running(controller, age))
 }
 
 fn queue_name(controller: Controller) -> &'static str {

@@ -1,4 +1,4 @@
-//! When this process calls itself alive and ready, and what it says when it does not.
+//! Liveness and readiness checks, and their texts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,83 +7,86 @@ use endpointd_engine::EngineStatus;
 use endpointd_model::WatchedResource;
 use endpointd_status::{Check, HEARTBEAT_AGE_MAX, StatusSnapshot, live, ready};
 
-use crate::scripted::{board, kind, secs};
+use crate::fixture::{handle, secs, watch};
 
 #[test]
-fn nothing_reported_is_not_ready_but_alive() {
-    let view = board().view();
+fn before_the_first_status_is_alive_and_not_ready() {
+    let view = handle().0.snapshot();
     assert_eq!(problems(&live(&view)), NONE);
-    assert_eq!(problems(&ready(&view)), ["report: nothing reported yet: the engine is starting"]);
+    assert_eq!(
+        problems(&ready(&view)),
+        ["report: no status published yet: the engine is starting"]
+    );
 }
 
 #[test]
-fn a_standby_with_all_pictures_is_ready() {
+fn standby_with_all_watches_synced_is_ready() {
     let view = watching(|_| {});
     assert!(!view.leadership.is_leading());
     assert_eq!(problems(&ready(&view)), NONE);
 }
 
 #[test]
-fn an_incomplete_picture_is_not_ready() {
-    let view = watching(|report| report.watches[1].is_synced = false);
-    assert_eq!(problems(&ready(&view)), ["pods: the first picture is not complete"]);
-    assert_eq!(problems(&live(&view)), NONE, "a restart would not make it complete");
+fn incomplete_initial_list_is_not_ready() {
+    let view = watching(|status| status.watches[1].is_synced = false);
+    assert_eq!(problems(&ready(&view)), ["pods: initial list not complete"]);
+    assert_eq!(problems(&live(&view)), NONE, "a restart would not help");
 }
 
 #[test]
-fn each_dead_watch_has_a_line() {
-    let view = watching(|report| {
-        report.watches[0].disconnected_reason = Some("silent for 90 s".into());
-        report.watches[1].disconnected_reason = Some("connection refused".into());
+fn each_disconnected_watch_is_listed() {
+    let view = watching(|status| {
+        status.watches[0].disconnected_reason = Some("silent for 90 s".into());
+        status.watches[1].disconnected_reason = Some("connection refused".into());
     });
     let expected = [
-        "services: the watch is not alive: silent for 90 s",
-        "pods: the watch is not alive: connection refused",
+        "services: watch disconnected: silent for 90 s",
+        "pods: watch disconnected: connection refused",
     ];
     assert_eq!(problems(&ready(&view)), expected);
 }
 
 #[test]
-fn a_stuck_engine_is_neither_alive_nor_ready() {
+fn missing_heartbeat_is_neither_alive_nor_ready() {
     let mut view = watching(|_| {});
     view.heartbeat_age = HEARTBEAT_AGE_MAX;
     assert_eq!(problems(&live(&view)), NONE);
     view.heartbeat_age += Duration::from_secs(1);
-    assert_eq!(problems(&live(&view)), ["engine: no sign of life for 61 s"]);
-    assert_eq!(problems(&ready(&view)), ["engine: no sign of life for 61 s"]);
+    assert_eq!(problems(&live(&view)), ["engine: no heartbeat for 61 s"]);
+    assert_eq!(problems(&ready(&view)), ["engine: no heartbeat for 61 s"]);
 }
 
 #[test]
-fn the_first_reason_of_a_failed_process_stays() {
-    let board = board();
-    board.fail("the sender is gone");
-    board.fail("and so is the rest");
-    assert_eq!(problems(&live(&board.view())), ["process: the sender is gone"]);
+fn failed_process_reports_its_first_reason() {
+    let (handle, _queries) = handle();
+    handle.fail("task `events` ended");
+    handle.fail("task `watch pods` ended");
+    assert_eq!(problems(&live(&handle.snapshot())), ["process: task `events` ended"]);
 }
 
 #[test]
-fn a_posted_report_is_a_sign_of_life() {
-    let board = board();
+fn publishing_is_a_heartbeat() {
+    let (handle, _queries) = handle();
     std::thread::sleep(Duration::from_millis(30));
-    assert!(board.view().heartbeat_age >= Duration::from_millis(30));
-    board.post(EngineStatus::default());
-    let view = board.view();
+    assert!(handle.snapshot().heartbeat_age >= Duration::from_millis(30));
+    handle.publish(EngineStatus::default());
+    let view = handle.snapshot();
     assert!(view.heartbeat_age < Duration::from_millis(30), "{:?}", view.heartbeat_age);
 }
 
 const NONE: [&str; 0] = [];
 
-/// A view of a report with two watches, changed as the test wants it.
+/// A snapshot with two synced watches, after `change`.
 fn watching(change: impl FnOnce(&mut EngineStatus)) -> StatusSnapshot {
-    let mut report = EngineStatus {
-        watches: vec![kind(WatchedResource::Services, 1), kind(WatchedResource::Pods, 1)],
+    let mut status = EngineStatus {
+        watches: vec![watch(WatchedResource::Services, 1), watch(WatchedResource::Pods, 1)],
         ..EngineStatus::default()
     };
-    change(&mut report);
-    StatusSnapshot { report: Some((Arc::new(report), secs(0))), ..board().view() }
+    change(&mut status);
+    StatusSnapshot { engine: Some((Arc::new(status), secs(0))), ..handle().0.snapshot() }
 }
 
 fn problems(checks: &[Check]) -> Vec<String> {
-    let told = |check: &Check| Some(format!("{}: {}", check.name, check.problem.as_ref()?));
-    checks.iter().filter_map(told).collect()
+    let text = |check: &Check| Some(format!("{}: {}", check.name, check.problem.as_ref()?));
+    checks.iter().filter_map(text).collect()
 }

@@ -3,24 +3,25 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use endpointd_status::{LeadershipStatus, Metrics, StatusHandle, serve};
+use endpointd_model::Key;
+use endpointd_status::{KeyQueries, LeadershipStatus, Metrics, StatusHandle, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::scripted::{board, report};
+use crate::fixture::{engine_status, handle};
 
 #[tokio::test]
 async fn every_page_answers() {
-    let site = Site::open(board()).await;
+    let site = Site::open().await;
     assert_eq!(site.get("/livez").await, (200, "ok".into()));
     assert_eq!(site.get("/healthz").await, (200, "ok".into()));
     let (status, text) = site.get("/readyz").await;
     assert_eq!((status, text.lines().count()), (503, 1), "{text}");
 
-    site.board.post(report());
+    site.handle.publish(engine_status());
     assert_eq!(site.get("/readyz").await, (200, "ok".into()));
     let (status, text) = site.get("/metrics").await;
     assert!(status == 200 && text.contains("endpoint_slice_controller_num_endpoint_slices 2"));
@@ -30,29 +31,29 @@ async fn every_page_answers() {
 }
 
 #[tokio::test]
-async fn verbose_lists_each_check() {
-    let site = Site::open(board()).await;
-    site.board.post(report());
+async fn verbose_health_page_lists_each_check() {
+    let site = Site::open().await;
+    site.handle.publish(engine_status());
     let expected = "[+]process ok\n[+]engine ok\n[+]services ok\n[+]pods ok\n[+]endpointslices ok\n\
                     readyz check passed\n";
     assert_eq!(site.get("/readyz?verbose").await, (200, expected.into()));
-    let mut lost = report();
+    let mut lost = engine_status();
     lost.watches[1].disconnected_reason = Some("cut off".into());
-    site.board.post(lost);
+    site.handle.publish(lost);
     let (status, text) = site.get("/readyz?verbose").await;
     assert_eq!(status, 503);
-    assert!(text.contains("[-]pods: the watch is not alive: cut off\n"), "{text}");
+    assert!(text.contains("[-]pods: watch disconnected: cut off\n"), "{text}");
     assert!(text.ends_with("readyz check failed\n"), "{text}");
 }
 
 #[tokio::test]
-async fn the_report_says_who_leads_and_what_waits() {
-    let site = Site::open(board()).await;
+async fn report_shows_leadership_keys_and_watches() {
+    let site = Site::open().await;
     let (status, value) = site.get_json("/report").await;
-    assert_eq!((status, &value["error"]), (503, &json!("nothing reported yet")));
+    assert_eq!((status, &value["error"]), (503, &json!("no status published yet")));
 
-    site.board.post(report());
-    site.board.lead(LeadershipStatus::Leading { lease: "endpointd".into() });
+    site.handle.publish(engine_status());
+    site.handle.set_leadership(LeadershipStatus::Leading { lease: "endpointd".into() });
     let (status, value) = site.get_json("/report").await;
     assert_eq!(status, 200);
     let leadership = json!({"state": "leading", "lease": "endpointd", "holder": "pod-a"});
@@ -60,22 +61,43 @@ async fn the_report_says_who_leads_and_what_waits() {
     assert_eq!(value["keys"][0]["key"], "shop/web");
     assert_eq!(value["keys"][1]["state"], "backing_off");
     assert_eq!(value["keys"][1]["seconds"], 4.0);
-    assert_eq!(value["watches"][1]["unreadable"], json!({"shop/odd": "podIP: not an address"}));
+    assert_eq!(value["watches"][1]["decodeErrors"], json!({"shop/odd": "podIP: not an address"}));
     let excluded_pods = json!({"InvalidAddress": 3, "NotScheduled": 1});
-    assert_eq!(value["controllers"][0]["leftOut"], excluded_pods);
-    assert_eq!(value["deletion_limiter"]["heldKeys"], 4);
+    assert_eq!(value["controllers"][0]["excludedPods"], excluded_pods);
+    assert_eq!(value["deletionLimiter"]["delayedKeys"], 4);
+}
+
+/// The rows of the snapshot are not enough: a healthy key has none there.
+#[tokio::test]
+async fn report_of_a_key_is_answered_by_the_event_loop() {
+    let mut site = Site::open().await;
+    let row = engine_status().keys.remove(0);
+    let answer = async {
+        let query = site.queries.next().await;
+        assert_eq!(query.key, Key::new("shop", "web"));
+        query.reply.send(vec![row]).expect("the page waits for it");
+    };
+    let address = site.address;
+    let ((status, value), ()) = tokio::join!(get_json(address, "/report?key=shop%2Fweb"), answer);
+    assert_eq!(status, 200);
+    assert_eq!(value["key"], "shop/web");
+    assert_eq!(value["keys"].as_array().unwrap().len(), 1);
+    assert_eq!(value["keys"][0]["lastError"], "quota exceeded");
+    assert_eq!(value["process"]["version"], "1.2.3");
 }
 
 #[tokio::test]
-async fn one_key_can_be_asked_for() {
-    let site = Site::open(board()).await;
-    site.board.post(report());
-    let (status, value) = site.get_json("/report?key=shop/web").await;
-    assert_eq!(status, 200);
-    assert_eq!(value["keys"].as_array().unwrap().len(), 1);
-    assert_eq!(value["keys"][0]["lastError"], "quota exceeded");
-    let (_, nobody) = site.get_json("/report?key=shop%2Fnobody").await;
-    assert_eq!(nobody["keys"], json!([]));
+async fn report_of_a_key_is_unavailable_when_the_event_loop_has_ended() {
+    let mut site = Site::open().await;
+    let refuse = async { drop(site.queries.next().await) };
+    let address = site.address;
+    let ((status, value), ()) = tokio::join!(get_json(address, "/report?key=shop/web"), refuse);
+    assert_eq!((status, &value["error"]), (503, &json!("the event loop did not answer")));
+}
+
+#[tokio::test]
+async fn malformed_key_is_a_bad_request() {
+    let site = Site::open().await;
     for wrong in ["web", "/web", "shop/", "a/b/c", ""] {
         let (status, _) = site.get_json(&format!("/report?key={wrong}")).await;
         assert_eq!(status, 400, "{wrong:?}");
@@ -83,9 +105,9 @@ async fn one_key_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn pretty_is_for_people() {
-    let site = Site::open(board()).await;
-    site.board.post(report());
+async fn pretty_report_has_several_lines() {
+    let site = Site::open().await;
+    site.handle.publish(engine_status());
     let (_, compact) = site.get("/report").await;
     let (_, pretty) = site.get("/report?pretty").await;
     assert_eq!(compact.lines().count(), 1);
@@ -93,16 +115,16 @@ async fn pretty_is_for_people() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_says_so_in_json() {
-    let site = Site::open(board()).await;
-    let (status, value) = site.get_json("/not_found").await;
-    assert_eq!((status, &value["error"]), (404, &json!("no such page: /not_found")));
+async fn unknown_page_is_a_json_error() {
+    let site = Site::open().await;
+    let (status, value) = site.get_json("/unknown").await;
+    assert_eq!((status, &value["error"]), (404, &json!("no such page: /unknown")));
 }
 
 /// The kubelet's probes come through the same port.
 #[tokio::test]
-async fn idle_visitors_do_not_keep_others_out() {
-    let site = Site::open(board()).await;
+async fn idle_connections_do_not_block_probes() {
+    let site = Site::open().await;
     let mut idle = Vec::new();
     for _ in 0..100 {
         idle.push(TcpStream::connect(site.address).await.unwrap());
@@ -112,25 +134,25 @@ async fn idle_visitors_do_not_keep_others_out() {
     site.close().await;
 }
 
-/// Nobody holds a place between two scrapes, whatever the visitor asks for.
+/// No client holds a connection slot between two scrapes, even if it asks for keep-alive.
 #[tokio::test]
-async fn a_connection_ends_with_its_answer() {
-    let site = Site::open(board()).await;
+async fn connection_closes_after_one_response() {
+    let site = Site::open().await;
     let answer = site.ask("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("connection: close\r\n"), "{answer}");
 }
 
 #[tokio::test]
-async fn nonsense_harms_nobody() {
-    let site = Site::open(board()).await;
+async fn malformed_request_is_rejected() {
+    let site = Site::open().await;
     assert!(site.ask("\0\0 nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400"));
     assert_eq!(site.get("/livez").await, (200, "ok".into()));
 }
 
 #[tokio::test]
-async fn closing_does_not_wait_for_idle_visitors() {
-    let site = Site::open(board()).await;
+async fn shutdown_does_not_wait_for_idle_connections() {
+    let site = Site::open().await;
     let idle = TcpStream::connect(site.address).await.unwrap();
     assert_eq!(site.get("/livez").await, (200, "ok".into()));
     let closing = tokio::time::timeout(Duration::from_secs(10), site.close());
@@ -139,45 +161,59 @@ async fn closing_does_not_wait_for_idle_visitors() {
 }
 
 struct Site {
-    board: StatusHandle,
+    handle: StatusHandle,
+    queries: KeyQueries,
     address: SocketAddr,
     close: oneshot::Sender<()>,
-    served: JoinHandle<std::io::Result<()>>,
+    served: JoinHandle<()>,
 }
 
 impl Site {
-    async fn open(board: StatusHandle) -> Self {
+    async fn open() -> Self {
+        let (handle, queries) = handle();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let address = listener.local_addr().expect("it is bound");
         let (close, closed) = oneshot::channel();
         let shutdown = async { drop(closed.await) };
-        let served = tokio::spawn(serve(listener, board.clone(), Metrics::new(), shutdown));
-        Self { board, address, close, served }
+        let served = tokio::spawn(serve(listener, handle.clone(), Metrics::new(), shutdown));
+        Self { handle, queries, address, close, served }
     }
 
-    /// Everything that comes back until the connection ends.
     async fn ask(&self, request: &str) -> String {
-        let mut stream = TcpStream::connect(self.address).await.expect("somebody listens");
-        stream.write_all(request.as_bytes()).await.expect("it reads requests");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.expect("it answers in UTF-8");
-        answer
+        ask(self.address, request).await
     }
 
     async fn get(&self, path: &str) -> (u16, String) {
-        let answer = self.ask(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-        let status = head.split(' ').nth(1).expect("a status line").parse().expect("a number");
-        (status, body.to_owned())
+        get(self.address, path).await
     }
 
     async fn get_json(&self, path: &str) -> (u16, Value) {
-        let (status, text) = self.get(path).await;
-        (status, serde_json::from_str(&text).expect("the page is JSON"))
+        get_json(self.address, path).await
     }
 
     async fn close(self) {
         self.close.send(()).expect("the site is still open");
-        self.served.await.expect("no panic").expect("it closed without an error");
+        self.served.await.expect("no panic");
     }
+}
+
+/// Sends a request and reads until the server closes the connection.
+async fn ask(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("the server listens");
+    stream.write_all(request.as_bytes()).await.expect("the server reads requests");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("the response is UTF-8");
+    answer
+}
+
+async fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let answer = ask(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).expect("a status line").parse().expect("a number");
+    (status, body.to_owned())
+}
+
+async fn get_json(address: SocketAddr, path: &str) -> (u16, Value) {
+    let (status, text) = get(address, path).await;
+    (status, serde_json::from_str(&text).expect("the page is JSON"))
 }

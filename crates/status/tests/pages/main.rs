@@ -1,7 +1,6 @@
-//! What the pages say, from scripted reports to bytes on a socket, and whether upstream's names are
-//! upstream's.
+//! The pages, from a status to bytes on a socket, and a comparison of metric families with upstream.
 
-mod scripted;
+mod fixture;
 
 mod exposition;
 mod health;

@@ -1,5 +1,5 @@
-//! A running kube-controller-manager has our families of its names with the same types, labels,
-//! and buckets, and none of these subsystems that we lack.
+//! Compares metric families with those of a running kube-controller-manager: same names, types,
+//! labels, and buckets, and no family of these subsystems missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -9,17 +9,17 @@ use endpointd_control_plane::Cluster;
 use endpointd_status::{Family, FamilyKind, Metrics};
 use serde_json::json;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
 const CONTROLLERS: &[&str] =
     &["endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller"];
-/// Subsystems of which we have everything.
-const WHOLE: &[&str] =
+/// Subsystems of which every family must exist.
+const COMPLETE_SUBSYSTEMS: &[&str] =
     &["endpoint_slice_controller_", "endpoint_slice_mirroring_controller_", "workqueue_"];
 
 #[test]
-fn families_by_upstreams_names_are_upstreams() {
+fn upstream_families_have_the_same_types_labels_and_buckets() {
     let Some(cluster) = Cluster::shared() else { return };
-    give_each_controller_something_to_do(cluster);
+    create_objects_for_each_controller(cluster);
     cluster.start_controller_manager(CONTROLLERS, &["--leader-elect=true"]).unwrap();
     let metrics = Metrics::new();
     let ours: BTreeMap<&str, &Family> = metrics
@@ -28,18 +28,18 @@ fn families_by_upstreams_names_are_upstreams() {
         .filter(|family| !family.name.starts_with("endpointd_"))
         .map(|family| (family.name.as_str(), family))
         .collect();
-    // Linux only, and of the Rust library only.
-    let not_upstreams = BTreeSet::from(["process_threads"]);
+    // Only the Rust library has it, on Linux.
+    let only_ours = BTreeSet::from(["process_threads"]);
 
     let theirs = eventually(|| {
         let scraped = Scraped::of(&cluster.controller_manager().ok()?.text("/metrics").ok()?);
-        let is_there = |name: &&str| scraped.watches.contains_key(*name);
+        let is_there = |name: &&str| scraped.kinds.contains_key(*name);
         let n_missing = ours.keys().filter(|name| !is_there(name)).count();
-        (n_missing <= not_upstreams.len()).then_some(scraped)
+        (n_missing <= only_ours.len()).then_some(scraped)
     });
-    for (name, family) in ours.iter().filter(|(name, _)| !not_upstreams.contains(*name)) {
+    for (name, family) in ours.iter().filter(|(name, _)| !only_ours.contains(*name)) {
         assert_eq!(
-            theirs.watches.get(*name).map(String::as_str),
+            theirs.kinds.get(*name).map(String::as_str),
             Some(family.kind.as_str()),
             "{name}"
         );
@@ -49,21 +49,21 @@ fn families_by_upstreams_names_are_upstreams() {
             assert_eq!(&theirs.bounds[*name], bounds, "{name}");
         }
     }
-    let lacking: Vec<&String> = theirs
-        .watches
+    let missing: Vec<&String> = theirs
+        .kinds
         .keys()
-        .filter(|name| WHOLE.iter().any(|prefix| name.starts_with(prefix)))
+        .filter(|name| COMPLETE_SUBSYSTEMS.iter().any(|prefix| name.starts_with(prefix)))
         .filter(|name| !ours.contains_key(name.as_str()))
         .collect();
-    assert!(lacking.is_empty(), "upstream has more: {lacking:?}");
+    assert!(missing.is_empty(), "upstream has more: {missing:?}");
     for name in ["endpoint", "endpoint_slice", "endpoint_slice_mirroring"] {
-        assert!(theirs.queues.contains(name), "no queue of that name: {name}");
+        assert!(theirs.queues.contains(name), "upstream has no queue `{name}`");
     }
 }
 
 /// A family appears with its first value: a Service with pods to publish and a distribution, and
 /// Endpoints to mirror.
-fn give_each_controller_something_to_do(cluster: &Cluster) {
+fn create_objects_for_each_controller(cluster: &Cluster) {
     let namespace = cluster.namespace("metrics").expect("a namespace");
     let core = format!("/api/v1/namespaces/{namespace}");
     let service = |name: &str, selector: serde_json::Value| {
@@ -88,11 +88,11 @@ fn give_each_controller_something_to_do(cluster: &Cluster) {
     create("endpoints", &endpoints);
 }
 
-/// What the text format tells about families.
+/// The families of one scrape.
 #[derive(Default)]
 struct Scraped {
-    watches: BTreeMap<String, String>,
-    /// But for `le`.
+    kinds: BTreeMap<String, String>,
+    /// Without `le`.
     labels: BTreeMap<String, BTreeSet<String>>,
     bounds: BTreeMap<String, Vec<f64>>,
     /// Values of `name` in `workqueue_depth`.
@@ -107,7 +107,7 @@ impl Scraped {
             if let Some(declared) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = declared.split_once(' ').expect("a name and a type");
                 family = name.to_owned();
-                scraped.watches.insert(family.clone(), kind.to_owned());
+                scraped.kinds.insert(family.clone(), kind.to_owned());
             } else if !line.starts_with('#') {
                 scraped.series(&family, line);
             }
@@ -152,7 +152,7 @@ fn eventually<T>(mut probe: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = probe() {
             return found;
         }
-        assert!(started.elapsed() < PATIENCE, "not after {PATIENCE:?}");
+        assert!(started.elapsed() < WAIT_MAX, "not after {WAIT_MAX:?}");
         thread::sleep(Duration::from_millis(200));
     }
 }

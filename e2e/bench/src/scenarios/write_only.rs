@@ -140,7 +140,7 @@ async fn read_everything(
 ) -> Result<()> {
     let (sender, mut receiver) = mpsc::channel(SIGNALS_MAX);
     for kind in kinds {
-        tokio::spawn(client.clone().feed(*kind, sender.clone()));
+        tokio::spawn(client.clone().watch(*kind, sender.clone()));
     }
     drop(sender);
     let mut n_left = kinds.len();

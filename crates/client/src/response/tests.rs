@@ -1,4 +1,4 @@
-//! Every answer a server can give to a write or a live read, and what it must come to.
+//! Results of writes and live reads, for every kind of response.
 
 use endpointd_model::{DeleteTarget, Key, Meta, SharedStr, Uid};
 use endpointd_wire::{Encoding, encode};
@@ -31,7 +31,7 @@ fn writes() -> [Write; 3] {
     ]
 }
 
-fn answer(code: u16, body: &Value) -> ApiResponse {
+fn response(code: u16, body: &Value) -> ApiResponse {
     let body = body.to_string().into();
     ApiResponse { code, encoding: Some(Encoding::Json), retry_after: None, body }
 }
@@ -39,103 +39,105 @@ fn answer(code: u16, body: &Value) -> ApiResponse {
 fn status(code: u16, reason: &str, details: &Value) -> ApiResponse {
     let body = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
-        "reason": reason, "message": "the server's words", "details": details,
+        "reason": reason, "message": "the server's message", "details": details,
     });
-    answer(code, &body)
+    response(code, &body)
 }
 
-fn outcomes(answer: &ApiResponse) -> [WriteResult; 3] {
+fn results(response: &ApiResponse) -> [WriteResult; 3] {
     writes().map(|write| {
-        outcome(&ApiRequest::of_write(&write, Encoding::Json), &write, Ok(answer.clone()))
+        let request = ApiRequest::of_write(&write, Encoding::Json);
+        write_result(&request, &write, Ok(response.clone()))
     })
 }
 
-fn words(answer: &ApiResponse) -> [String; 3] {
-    outcomes(answer).map(|outcome| outcome.as_str().to_owned())
+fn labels(response: &ApiResponse) -> [String; 3] {
+    results(response).map(|result| result.as_str().to_owned())
 }
 
 #[test]
-fn an_object_as_answer_is_stored() {
+fn object_in_the_response_is_stored() {
     for encoding in [Encoding::Json, Encoding::Protobuf] {
         let body = encode(encoding, &Object::Slice(slice())).into();
-        let answer = ApiResponse { code: 201, encoding: Some(encoding), retry_after: None, body };
-        let [create, update, delete] = outcomes(&answer);
+        let response = ApiResponse { code: 201, encoding: Some(encoding), retry_after: None, body };
+        let [create, update, delete] = results(&response);
         assert_eq!(create, WriteResult::Stored(Box::new(Object::Slice(slice()))));
         assert_eq!(update, create);
-        assert_eq!(delete, WriteResult::Deleted, "no finalizer keeps it");
+        assert_eq!(delete, WriteResult::Deleted, "it has no finalizer");
     }
 }
 
 #[test]
-fn a_delete_that_a_finalizer_holds_up_is_stored() {
-    let mut held = slice();
-    held.meta.finalizers = vec!["example.com/hold".into()];
-    let body = encode(Encoding::Json, &Object::Slice(held.clone())).into();
-    let answer = ApiResponse { code: 200, encoding: Some(Encoding::Json), retry_after: None, body };
-    let [_, _, delete] = outcomes(&answer);
-    assert_eq!(delete, WriteResult::Stored(Box::new(Object::Slice(held))));
+fn delete_of_an_object_with_finalizer_is_stored() {
+    let mut kept = slice();
+    kept.meta.finalizers = vec!["example.com/finalizer".into()];
+    let body = encode(Encoding::Json, &Object::Slice(kept.clone())).into();
+    let response =
+        ApiResponse { code: 200, encoding: Some(Encoding::Json), retry_after: None, body };
+    let [_, _, delete] = results(&response);
+    assert_eq!(delete, WriteResult::Stored(Box::new(Object::Slice(kept))));
 }
 
 #[test]
-fn a_success_without_object_is_deleted_or_makes_no_sense() {
+fn success_without_object_is_deleted_or_no_response() {
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Success"});
-    assert_eq!(words(&answer(200, &body)), ["unknown", "unknown", "deleted"]);
+    assert_eq!(labels(&response(200, &body)), ["no_response", "no_response", "deleted"]);
 }
 
 #[test]
-fn a_success_that_cannot_be_read_may_have_happened() {
+fn undecodable_success_is_no_response() {
     for body in [&b"{\"kind\""[..], b"", b"\xff\xff"] {
-        let answer = ApiResponse {
+        let response = ApiResponse {
             code: 200,
             encoding: Some(Encoding::Json),
             retry_after: None,
             body: body.to_vec().into(),
         };
-        for outcome in outcomes(&answer) {
-            let WriteResult::NoResponse(failure) = outcome else { panic!("{outcome:?}") };
+        for result in results(&response) {
+            let WriteResult::NoResponse(failure) = result else { panic!("{result:?}") };
             assert_eq!(failure.kind, FailureKind::Unreadable);
         }
     }
 }
 
 #[test]
-fn an_object_that_is_not_there() {
-    let gone = status(404, "NotFound", &json!({"name": "web-1", "kind": "endpointslices"}));
-    assert_eq!(words(&gone), ["server_error", "behind", "deleted"]);
+fn missing_object_is_a_conflict_of_updates() {
+    let absent = status(404, "NotFound", &json!({"name": "web-1", "kind": "endpointslices"}));
+    assert_eq!(labels(&absent), ["server_error", "conflict", "deleted"]);
     let namespace = status(404, "NotFound", &json!({"name": "shop", "kind": "namespaces"}));
-    assert_eq!(words(&namespace)[0], "pointless");
+    assert_eq!(labels(&namespace)[0], "namespace_terminating");
 }
 
 #[test]
-fn an_unknown_path_is_nobodys_deletion() {
+fn unknown_path_is_a_failure() {
     let page = ApiResponse {
         code: 404,
         encoding: None,
         retry_after: None,
         body: "404 page not found".into(),
     };
-    assert_eq!(words(&page), ["server_error"; 3]);
+    assert_eq!(labels(&page), ["server_error"; 3]);
     let resource = status(404, "NotFound", &json!({}));
-    assert_eq!(words(&resource), ["server_error"; 3]);
+    assert_eq!(labels(&resource), ["server_error"; 3]);
 }
 
 #[test]
-fn a_conflict_of_any_sort_is_behind() {
+fn status_409_is_a_conflict() {
     for reason in ["AlreadyExists", "Conflict"] {
-        assert_eq!(words(&status(409, reason, &json!({}))), ["behind"; 3]);
+        assert_eq!(labels(&status(409, reason, &json!({}))), ["conflict"; 3]);
     }
 }
 
 #[test]
-fn a_namespace_that_goes_makes_a_write_pointless() {
+fn terminating_namespace_has_a_result_of_its_own() {
     let cause = json!({"causes": [{"reason": "NamespaceTerminating"}]});
-    assert_eq!(words(&status(403, "Forbidden", &cause))[0], "pointless");
-    assert_eq!(words(&status(403, "Forbidden", &json!({}))), ["forbidden"; 3]);
+    assert_eq!(labels(&status(403, "Forbidden", &cause))[0], "namespace_terminating");
+    assert_eq!(labels(&status(403, "Forbidden", &json!({}))), ["forbidden"; 3]);
 }
 
 #[test]
-fn refusals_are_failures_of_their_kind() {
-    for (code, word) in [
+fn client_errors_are_failures_by_code() {
+    for (code, label) in [
         (400, "invalid"),
         (413, "invalid"),
         (415, "invalid"),
@@ -144,25 +146,25 @@ fn refusals_are_failures_of_their_kind() {
         (403, "forbidden"),
         (410, "server_error"),
     ] {
-        assert_eq!(words(&status(code, "X", &json!({}))), [word; 3], "{code}");
+        assert_eq!(labels(&status(code, "X", &json!({}))), [label; 3], "{code}");
     }
 }
 
 #[test]
-fn a_server_in_trouble_may_have_done_it() {
+fn server_errors_are_no_response() {
     for code in [500, 502, 503, 504] {
-        let [create, ..] = outcomes(&status(code, "X", &json!({"retryAfterSeconds": 2})));
+        let [create, ..] = results(&status(code, "X", &json!({"retryAfterSeconds": 2})));
         let WriteResult::NoResponse(failure) = create else { panic!("{code}: {create:?}") };
         assert_eq!(failure.kind, FailureKind::ServerError);
     }
 }
 
 #[test]
-fn too_many_requests_come_back_later() {
-    let with = |code, header: Option<&str>| {
-        let mut answer = status(code, "TooManyRequests", &json!({"retryAfterSeconds": 3}));
-        answer.retry_after = header.map(str::to_owned);
-        let [create, ..] = outcomes(&answer);
+fn status_429_is_throttled_for_retry_after() {
+    let create = |code, header: Option<&str>| {
+        let mut response = status(code, "TooManyRequests", &json!({"retryAfterSeconds": 3}));
+        response.retry_after = header.map(str::to_owned);
+        let [create, ..] = results(&response);
         create
     };
     for (header, after_secs) in [
@@ -174,45 +176,46 @@ fn too_many_requests_come_back_later() {
         (Some("99999"), 600),
         (None, 3),
     ] {
-        assert_eq!(with(429, header), WriteResult::Throttled { after_secs }, "{header:?}");
+        assert_eq!(create(429, header), WriteResult::Throttled { after_secs }, "{header:?}");
     }
-    assert_eq!(with(503, Some("5")), WriteResult::Throttled { after_secs: 5 });
-    assert_eq!(with(504, Some("5")).as_str(), "unknown", "it had begun");
+    assert_eq!(create(503, Some("5")), WriteResult::Throttled { after_secs: 5 });
+    assert_eq!(create(504, Some("5")).as_str(), "no_response", "the server may have begun");
 }
 
 #[test]
-fn only_a_request_that_cannot_have_arrived_has_failed() {
+fn missing_response_is_a_failure_only_if_the_request_was_not_sent() {
     let failure = Failure { kind: FailureKind::Unreachable, message: "no".into() };
     for write in writes() {
-        let ask = ApiRequest::of_write(&write, Encoding::Json);
-        let silence =
+        let request = ApiRequest::of_write(&write, Encoding::Json);
+        let error =
             |may_have_arrived| TransportError { may_have_arrived, failure: failure.clone() };
-        let lost = outcome(&ask, &write, Err(silence(true)));
+        let lost = write_result(&request, &write, Err(error(true)));
         assert_eq!(lost, WriteResult::NoResponse(failure.clone()));
-        let unsent = outcome(&ask, &write, Err(silence(false)));
+        let unsent = write_result(&request, &write, Err(error(false)));
         assert_eq!(unsent, WriteResult::Failed(failure.clone()));
     }
 }
 
 #[test]
-fn a_failure_names_verb_resource_key_and_the_servers_words() {
-    let [_, update, _] = outcomes(&status(403, "Forbidden", &json!({})));
+fn failure_names_verb_resource_key_and_the_server_message() {
+    let [_, update, _] = results(&status(403, "Forbidden", &json!({})));
     let WriteResult::Failed(failure) = update else { panic!("{update:?}") };
-    assert_eq!(&*failure.message, "update endpointslices shop/web-1: the server's words");
+    assert_eq!(&*failure.message, "update endpointslices shop/web-1: the server's message");
 }
 
 #[test]
-fn a_live_read_finds_the_object_or_its_absence_or_nothing() {
+fn live_read_is_object_absent_or_failed() {
     let read = LiveRead::Object(PublishedResource::Slices, Key::new("shop", "web-1"));
-    let look = |answer: ApiResponse| found(&ApiRequest::of_lookup(&read), &read, Ok(answer));
+    let request = ApiRequest::of_live_read(&read);
+    let result = |response| live_read_result(&request, &read, Ok(response));
     let body = encode(Encoding::Protobuf, &Object::Slice(slice())).into();
-    let here =
+    let found =
         ApiResponse { code: 200, encoding: Some(Encoding::Protobuf), retry_after: None, body };
-    assert_eq!(look(here), LiveReadResult::Object(Box::new(Object::Slice(slice()))));
-    let gone = status(404, "NotFound", &json!({"name": "web-1"}));
-    assert_eq!(look(gone), LiveReadResult::Absent);
+    assert_eq!(result(found), LiveReadResult::Object(Box::new(Object::Slice(slice()))));
+    let absent = status(404, "NotFound", &json!({"name": "web-1"}));
+    assert_eq!(result(absent), LiveReadResult::Absent);
 
-    let kind = |answer| match look(answer) {
+    let kind = |response| match result(response) {
         LiveReadResult::Failed(failure) => failure.kind,
         other => panic!("{other:?}"),
     };
@@ -221,18 +224,18 @@ fn a_live_read_finds_the_object_or_its_absence_or_nothing() {
     assert_eq!(kind(status(404, "NotFound", &json!({"name": "api"}))), FailureKind::ServerError);
     assert_eq!(kind(status(403, "Forbidden", &json!({}))), FailureKind::Forbidden);
     assert_eq!(kind(status(500, "X", &json!({}))), FailureKind::ServerError);
-    assert_eq!(kind(answer(200, &json!({"kind": "Status"}))), FailureKind::Unreadable);
+    assert_eq!(kind(response(200, &json!({"kind": "Status"}))), FailureKind::Unreadable);
 }
 
 #[test]
-fn what_is_not_kubernetes_is_quoted_in_part() {
+fn long_body_without_status_is_truncated() {
     let page = ApiResponse {
         code: 502,
         encoding: None,
         retry_after: None,
         body: SharedStr::from("x".repeat(1000)).to_string().into(),
     };
-    let [create, ..] = outcomes(&page);
+    let [create, ..] = results(&page);
     let WriteResult::NoResponse(failure) = create else { panic!("{create:?}") };
     assert!(failure.message.contains("HTTP 502: xxx") && failure.message.len() < 300);
 }

@@ -1,4 +1,4 @@
-//! A map that keeps only what was used most recently.
+//! A bounded map that evicts the least recently used entry.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ impl<K: Ord + Clone, V> LruMap<K, V> {
         Self { n_max, n_uses: 0, entries: BTreeMap::new(), keys_by_use: BTreeMap::new() }
     }
 
-    /// The entry, made if it is not there; using it keeps it.
-    pub(super) fn entry(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
+    /// The entry of a key, inserted if it is missing.
+    pub(super) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         self.n_uses += 1;
         if let Some((last_use, _)) = self.entries.get(&key) {
             self.keys_by_use.remove(last_use);
@@ -43,23 +43,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_used_for_longest_goes_first() {
-        let mut recent = LruMap::new(2);
-        *recent.entry("a", || 0) += 1;
-        *recent.entry("b", || 0) += 1;
-        *recent.entry("a", || 0) += 1;
-        *recent.entry("c", || 0) += 1;
-        assert_eq!(recent.len(), 2);
-        assert_eq!(*recent.entry("a", || 0), 2);
-        assert_eq!(*recent.entry("b", || 0), 0);
+    fn least_recently_used_entry_is_evicted() {
+        let mut map = LruMap::new(2);
+        *map.get_or_insert_with("a", || 0) += 1;
+        *map.get_or_insert_with("b", || 0) += 1;
+        *map.get_or_insert_with("a", || 0) += 1;
+        *map.get_or_insert_with("c", || 0) += 1;
+        assert_eq!(map.len(), 2);
+        assert_eq!(*map.get_or_insert_with("a", || 0), 2);
+        assert_eq!(*map.get_or_insert_with("b", || 0), 0);
     }
 
     #[test]
-    fn it_never_grows_beyond_its_limit() {
-        let mut recent = LruMap::new(8);
+    fn size_never_exceeds_the_maximum() {
+        let mut map = LruMap::new(8);
         for n in 0..1000 {
-            recent.entry(n % 100, || ());
+            map.get_or_insert_with(n % 100, || ());
         }
-        assert_eq!(recent.len(), 8);
+        assert_eq!(map.len(), 8);
     }
 }

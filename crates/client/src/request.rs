@@ -1,19 +1,18 @@
-//! Requests as values: where they go and what they carry. Making one sends nothing.
-
-use std::borrow::Cow;
+//! Requests as values: method, path, body. Building one sends nothing.
 
 use endpointd_model::{Key, LiveRead, PublishedResource, ResourceVersion, WatchedResource, Write};
 use endpointd_wire::{Bytes, Encoding, encode, encode_delete};
 use http::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
-/// One request, without what every request has.
+/// One request, without the headers that all requests have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiRequest {
     pub(crate) method: Method,
-    /// Kubernetes' word for what is asked: it is what a role must allow.
+    /// The verb that a role must allow.
     pub(crate) verb: &'static str,
     pub(crate) resource: &'static str,
-    /// For people; empty when it is about all objects.
+    /// For messages; empty for lists and watches.
     pub(crate) name: String,
     /// Path and query.
     pub(crate) path: String,
@@ -42,7 +41,7 @@ impl Accept {
     }
 }
 
-/// Of every resource we touch, the part of the path before the namespace.
+/// The part of the path before the namespace, for every resource we use.
 pub(crate) fn group_path(resource: &str) -> &'static str {
     match resource {
         "endpointslices" => "/apis/discovery.k8s.io/v1",
@@ -52,11 +51,11 @@ pub(crate) fn group_path(resource: &str) -> &'static str {
 }
 
 pub(crate) fn objects_path(resource: &str, namespace: &str) -> String {
-    [group_path(resource), "/namespaces/", &escaped(namespace), "/", resource].concat()
+    format!("{}/namespaces/{}/{resource}", group_path(resource), escape(namespace))
 }
 
 pub(crate) fn object_path(resource: &str, key: &Key) -> String {
-    [&*objects_path(resource, &key.namespace), "/", &escaped(&key.name)].concat()
+    format!("{}/{}", objects_path(resource, &key.namespace), escape(&key.name))
 }
 
 impl ApiRequest {
@@ -91,12 +90,12 @@ impl ApiRequest {
         Self { name, path, body: Some(body), ..Self::new(method, write.verb(), resource) }
     }
 
-    /// Without a resourceVersion the answer is as new as the request: a consistent read.
-    pub(crate) fn of_lookup(read: &LiveRead) -> Self {
+    /// Without a resourceVersion the response is at least as new as the request: a consistent read.
+    pub(crate) fn of_live_read(read: &LiveRead) -> Self {
         let (resource, path, name) = match read {
             LiveRead::Service(key) => ("services", object_path("services", key), key.to_string()),
             LiveRead::Node(name) => {
-                ("nodes", format!("/api/v1/nodes/{}", escaped(name)), name.to_string())
+                ("nodes", format!("/api/v1/nodes/{}", escape(name)), name.to_string())
             }
             LiveRead::Object(PublishedResource::Endpoints, key) => {
                 ("endpoints", object_path("endpoints", key), key.to_string())
@@ -108,27 +107,28 @@ impl ApiRequest {
         Self { name, path, ..Self::new(Method::GET, "get", resource) }
     }
 
-    /// One page of everything of a kind, consistent as well.
-    pub(crate) fn of_page(kind: WatchedResource, token: Option<&str>, n_objects_max: u32) -> Self {
-        let mut path = format!(
-            "{}/{kind}?limit={n_objects_max}",
-            group_path(kind.as_str()),
-            kind = kind.as_str()
-        );
+    /// One page of a consistent list.
+    pub(crate) fn of_page(
+        resource: WatchedResource,
+        token: Option<&str>,
+        n_objects_max: u32,
+    ) -> Self {
+        let resource = resource.as_str();
+        let mut path = format!("{}/{resource}?limit={n_objects_max}", group_path(resource));
         if let Some(token) = token {
             path.push_str("&continue=");
-            path.push_str(&escaped(token));
+            path.extend(escape(token));
         }
-        Self { path, ..Self::new(Method::GET, "list", kind.as_str()) }
+        Self { path, ..Self::new(Method::GET, "list", resource) }
     }
 
-    pub(crate) fn of_watch(kind: WatchedResource, from: Start, timeout_secs: u64) -> Self {
+    pub(crate) fn of_watch(resource: WatchedResource, start: Start, timeout_secs: u64) -> Self {
+        let resource = resource.as_str();
         let mut path = format!(
-            "{}/{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}",
-            group_path(kind.as_str()),
-            kind.as_str(),
+            "{}/{resource}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}",
+            group_path(resource),
         );
-        match from {
+        match start {
             Start::Everything => {
                 path.push_str("&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
             }
@@ -137,11 +137,11 @@ impl ApiRequest {
                 path.push_str(&version.to_string());
             }
         }
-        Self { path, ..Self::new(Method::GET, "watch", kind.as_str()) }
+        Self { path, ..Self::new(Method::GET, "watch", resource) }
     }
 
-    /// `update endpointslices shop/web-abc`.
-    pub(crate) fn words(&self) -> String {
+    /// For messages: `update endpointslices shop/web-abc`.
+    pub(crate) fn describe(&self) -> String {
         let Self { verb, resource, name, .. } = self;
         if name.is_empty() {
             format!("{verb} {resource}")
@@ -151,24 +151,20 @@ impl ApiRequest {
     }
 }
 
-/// Where a watch begins.
+/// Where a watch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// With all objects as they are now, then a bookmark that says so.
+    /// With all current objects, then a bookmark that ends the list.
     Everything,
     After(ResourceVersion),
 }
 
-/// For one part of a path or query. Names of objects need it hardly ever, continue tokens do.
-fn escaped(text: &str) -> Cow<'_, str> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    if text.bytes().all(is_plain) {
-        return text.into();
-    }
-    let escape = |byte: u8| {
-        if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
-    };
-    text.bytes().map(escape).collect::<String>().into()
+/// The unreserved characters of RFC 3986 stay as they are.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// For one segment of a path or one value of a query. Continue tokens need it; names hardly ever.
+fn escape(text: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(text, ESCAPED)
 }
 
 #[cfg(test)]
@@ -178,22 +174,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_go_where_their_object_lives() {
+    fn write_path_and_body_name_the_object() {
         let target = DeleteTarget {
             resource: PublishedResource::Slices,
             key: Key::new("shop", "web-1"),
             uid: Uid::from("u"),
             resource_version: 7.into(),
         };
-        let ask = ApiRequest::of_write(&Write::Delete(target), Encoding::Json);
-        assert_eq!(ask.path, "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/web-1");
-        assert_eq!(ask.words(), "delete endpointslices shop/web-1");
-        let body = String::from_utf8(ask.body.unwrap().bytes.to_vec()).unwrap();
+        let request = ApiRequest::of_write(&Write::Delete(target), Encoding::Json);
+        assert_eq!(request.path, "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/web-1");
+        assert_eq!(request.describe(), "delete endpointslices shop/web-1");
+        let body = String::from_utf8(request.body.unwrap().bytes.to_vec()).unwrap();
         assert!(body.contains(r#""preconditions":{"uid":"u","resourceVersion":"7"}"#), "{body}");
     }
 
     #[test]
-    fn the_first_picture_never_asks_for_any_old_version() {
+    fn lists_are_consistent_reads() {
         let path = ApiRequest::of_watch(WatchedResource::Pods, Start::Everything, 300).path;
         assert!(path.contains("sendInitialEvents=true&resourceVersionMatch=NotOlderThan"));
         assert!(!path.contains("resourceVersion="), "{path}");
@@ -202,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn nodes_have_no_namespace() {
-        assert_eq!(ApiRequest::of_lookup(&LiveRead::Node("a".into())).path, "/api/v1/nodes/a");
+    fn live_read_path_names_the_object() {
+        assert_eq!(ApiRequest::of_live_read(&LiveRead::Node("a".into())).path, "/api/v1/nodes/a");
         let read = LiveRead::Object(PublishedResource::Endpoints, Key::new("shop", "web"));
-        assert_eq!(ApiRequest::of_lookup(&read).path, "/api/v1/namespaces/shop/endpoints/web");
+        assert_eq!(ApiRequest::of_live_read(&read).path, "/api/v1/namespaces/shop/endpoints/web");
     }
 }

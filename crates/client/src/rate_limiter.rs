@@ -1,51 +1,51 @@
-//! How many requests may go: a token bucket. Upstream: client-go's `flowcontrol`.
+//! Limits the rate of requests: a token bucket. Upstream: client-go's `flowcontrol`.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tokens come at a steady rate; one that is taken before it has come must be waited for.
+/// Tokens arrive at a constant rate; the bucket may be overdrawn, and the caller waits.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBucket {
     per_token: Duration,
     n_tokens_max: u32,
-    /// When the bucket would be empty had nothing been taken since; earlier means more tokens.
-    spent_until: Instant,
+    /// The bucket is empty at this time if no more tokens are taken; earlier means more tokens.
+    empty_at: Instant,
 }
 
 impl TokenBucket {
-    /// A full bucket. A rate of nothing or less counts as the least there is.
+    /// A full bucket. Rates that are not positive count as the lowest rate.
     pub(crate) fn full(per_sec: f32, n_tokens_max: u32, now: Instant) -> Self {
         let per_sec = if per_sec > PER_SEC_MIN { per_sec } else { PER_SEC_MIN };
         let per_token = Duration::from_secs_f32(1.0 / per_sec);
-        let mut bucket = Self { per_token, n_tokens_max: n_tokens_max.max(1), spent_until: now };
-        bucket.spent_until = bucket.when_full(now);
+        let mut bucket = Self { per_token, n_tokens_max: n_tokens_max.max(1), empty_at: now };
+        bucket.empty_at = bucket.empty_at_when_full(now);
         bucket
     }
 
-    /// Takes a token; the answer says how long to wait for it.
+    /// Takes a token; returns how long to wait for it.
     pub(crate) fn take(&mut self, now: Instant) -> Duration {
-        self.spent_until = self.spent_until.max(self.when_full(now)) + self.per_token;
-        self.spent_until.saturating_duration_since(now)
+        self.empty_at = self.empty_at.max(self.empty_at_when_full(now)) + self.per_token;
+        self.empty_at.saturating_duration_since(now)
     }
 
-    /// Takes a token if there is one.
+    /// Takes a token if the bucket has one.
     pub(crate) fn try_take(&mut self, now: Instant) -> bool {
-        let has_one = self.spent_until.max(self.when_full(now)) + self.per_token <= now;
+        let has_one = self.empty_at.max(self.empty_at_when_full(now)) + self.per_token <= now;
         if has_one {
             self.take(now);
         }
         has_one
     }
 
-    fn when_full(&self, now: Instant) -> Instant {
-        // Only a machine that has just started cannot look back this far.
+    fn empty_at_when_full(&self, now: Instant) -> Instant {
+        // The subtraction fails only on a machine that has just started.
         now.checked_sub(self.per_token * self.n_tokens_max).unwrap_or(now)
     }
 }
 
 const PER_SEC_MIN: f32 = 0.001;
 
-/// A bucket that many share.
+/// A bucket shared by many requests.
 #[derive(Debug)]
 pub(crate) struct RateLimiter(Mutex<TokenBucket>);
 
@@ -54,7 +54,7 @@ impl RateLimiter {
         Self(Mutex::new(TokenBucket::full(per_sec, burst, Instant::now())))
     }
 
-    pub(crate) async fn spend(&self) {
+    pub(crate) async fn acquire(&self) {
         let wait = {
             let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             bucket.take(Instant::now())
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_goes_at_once_and_then_the_rate_counts() {
+    fn burst_is_immediate_and_then_the_rate_applies() {
         let start = Instant::now() + Duration::from_secs(3600);
         let mut bucket = TokenBucket::full(10.0, 3, start);
         let waits: Vec<u128> = (0..5).map(|_| bucket.take(start).as_millis()).collect();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_come_back_but_never_more_than_fit() {
+    fn tokens_accumulate_up_to_the_bucket_size() {
         let start = Instant::now() + Duration::from_secs(3600);
         let mut bucket = TokenBucket::full(1.0, 2, start);
         assert!(bucket.try_take(start) && bucket.try_take(start) && !bucket.try_take(start));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_senseless_rate_does_not_panic() {
+    fn invalid_rate_does_not_panic() {
         let now = Instant::now() + Duration::from_secs(3600);
         for rate in [0.0, -1.0, f32::NAN, f32::INFINITY] {
             assert!(TokenBucket::full(rate, 0, now).try_take(now), "{rate}");

@@ -1,4 +1,4 @@
-//! One small, made-up report with something in every corner, and a board to pin it on.
+//! A status of the engine with a value in every field, and a handle to publish it on.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use endpointd_model::{
     BadAddress, Controller, Key, TopologyMode, TrafficDistribution, WatchedResource,
 };
 use endpointd_plan::{Counts, ExclusionReason};
-use endpointd_status::{LeadershipStatus, ProcessInfo, StatusHandle};
+use endpointd_status::{KeyQueries, LeadershipStatus, ProcessInfo, StatusHandle};
 
-pub fn report() -> EngineStatus {
+pub fn engine_status() -> EngineStatus {
     let web = Key::new("shop", "web");
     EngineStatus {
         is_leading: true,
         watches: vec![
-            kind(WatchedResource::Services, 2),
-            kind(WatchedResource::Pods, 3),
-            kind(WatchedResource::Slices, 2),
+            watch(WatchedResource::Services, 2),
+            watch(WatchedResource::Pods, 3),
+            watch(WatchedResource::Slices, 2),
         ],
         controllers: vec![slices(), mirror()],
         keys: vec![
@@ -61,8 +61,8 @@ pub fn report() -> EngineStatus {
     }
 }
 
-pub fn kind(kind: WatchedResource, n_objects: usize) -> WatchStatus {
-    let unreadable = match kind {
+pub fn watch(resource: WatchedResource, n_objects: usize) -> WatchStatus {
+    let decode_errors = match resource {
         WatchedResource::Pods => {
             BTreeMap::from([(Key::new("shop", "odd"), "podIP: not an address".into())])
         }
@@ -72,13 +72,13 @@ pub fn kind(kind: WatchedResource, n_objects: usize) -> WatchStatus {
         | WatchedResource::Slices => BTreeMap::new(),
     };
     WatchStatus {
-        resource: kind,
+        resource,
         n_objects,
         is_synced: true,
         disconnected_reason: None,
         version: 1234.into(),
         last_event_age: secs(5),
-        decode_errors: unreadable,
+        decode_errors,
     }
 }
 
@@ -122,8 +122,8 @@ fn mirror() -> ControllerStatus {
     }
 }
 
-/// A sync of the slice controller that wrote one slice and took a ready endpoint out.
-pub fn synced() -> SyncSummary {
+/// A sync of the slice controller that updated one slice and removed a ready endpoint.
+pub fn sync_summary() -> SyncSummary {
     SyncSummary {
         controller: Controller::Slices,
         key: Key::new("shop", "web"),
@@ -142,9 +142,10 @@ pub fn synced() -> SyncSummary {
     }
 }
 
-pub fn board() -> StatusHandle {
-    let about = ProcessInfo { version: "1.2.3".into(), identity: "pod-a".into() };
-    StatusHandle::new(about, LeadershipStatus::Standby { lease: "endpointd".into(), holder: None })
+pub fn handle() -> (StatusHandle, KeyQueries) {
+    let process = ProcessInfo { version: "1.2.3".into(), identity: "pod-a".into() };
+    let leadership = LeadershipStatus::Standby { lease: "endpointd".into(), holder: None };
+    StatusHandle::new(process, leadership)
 }
 
 pub fn secs(n: u64) -> Duration {

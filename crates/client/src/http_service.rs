@@ -1,10 +1,8 @@
-//! From a config to something that carries requests: TLS and credentials by `kube`, connections by
-//! `hyper`.
+//! The HTTP service for a config: TLS and credentials by `kube`, connections by `hyper`.
 //!
-//! HTTP/1.1, so that each watch has a connection of its own and no slow answer holds up another; an
-//! API server that vanishes costs each connection one timeout. Our own stack, because the one that
-//! comes with `kube` logs every failed request as an error, and an outage is not news each time; and
-//! not as a `kube::Client`, which hands every request to a task of its own and its answer back.
+//! HTTP/1.1, so that each watch has its own connection and no slow response blocks another. Not a
+//! `kube::Client`, because that logs every failed request as an error, even during an outage, and
+//! passes every request and response through a task of its own.
 
 use std::error::Error;
 use std::time::Duration;
@@ -20,26 +18,26 @@ use kube::client::{Body, ConfigExt};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceBuilder};
 
-use crate::config::chain;
+use crate::config::error_chain;
 use crate::connect::ConnectError;
 
-/// For the connection itself; TLS included, the time of the request counts as well.
+/// For the TCP connection; the time limit of the request includes TLS.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// Shorter than what load balancers allow, so that we are the ones who close.
+/// Shorter than the idle time-outs of load balancers, so that we close first.
 const IDLE_MAX: Duration = Duration::from_secs(50);
 
 /// Clones share connections.
 pub(crate) type HttpService = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
 
-/// Runs credential plugins, which may take a while: not for an async thread.
+/// Blocks: it may run a credential plugin.
 pub(crate) fn build(config: Config) -> Result<HttpService, ConnectError> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_keepalive(Some(KEEPALIVE));
     http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let unusable = |error: kube::Error| ConnectError::Unusable { reason: chain(&error) };
+    let unusable = |error: kube::Error| ConnectError::Unusable { reason: error_chain(&error) };
     let Some(proxy) = config.proxy_url.clone() else {
         let https = config.rustls_https_connector_with_connector(http).map_err(unusable)?;
         return assemble(config, https).map_err(unusable);
@@ -77,7 +75,7 @@ where
     Ok(BoxCloneSyncService::new(service))
 }
 
-/// Whether the request cannot have left, because there was no connection to send it on.
+/// Whether the request was certainly not sent, because there was no connection.
 pub(crate) fn is_unsent(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -89,7 +87,7 @@ pub(crate) fn is_unsent(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Whether credentials could not be had: a plugin failed, a token file is gone.
+/// Whether there are no credentials: a plugin failed, or a token file is missing.
 pub(crate) fn is_about_credentials(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {

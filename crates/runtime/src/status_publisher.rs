@@ -1,0 +1,111 @@
+//! Publishes the status of the engine for the pages, and brings metrics and log up to date.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use endpointd_client::recorder::Recorder;
+use endpointd_client::{Client, RequestKind};
+use endpointd_engine::{Engine, MonotonicTime, SyncSummary};
+use endpointd_status::{LeadershipStatus, Metrics, StatusHandle};
+
+use crate::state_log::StateChangeLogger;
+
+/// Minimum time between two snapshots of an engine that changes, and of one that does not.
+const PERIOD_BUSY: Duration = Duration::from_secs(1);
+const PERIOD_IDLE: Duration = Duration::from_secs(10);
+
+pub struct StatusPublisher {
+    handle: StatusHandle,
+    metrics: Metrics,
+    client: Client,
+    recorder: Recorder,
+    log: StateChangeLogger,
+    published: Instant,
+    /// Something happened since then that the snapshot may show.
+    is_changed: bool,
+    /// Totals that the metrics have already.
+    n_requests: BTreeMap<RequestKind, u64>,
+    n_events: (u64, u64),
+}
+
+impl StatusPublisher {
+    pub fn new(handle: StatusHandle, metrics: Metrics, client: Client, recorder: Recorder) -> Self {
+        Self {
+            handle,
+            metrics,
+            client,
+            recorder,
+            log: StateChangeLogger::default(),
+            published: Instant::now(),
+            is_changed: true,
+            n_requests: BTreeMap::new(),
+            n_events: (0, 0),
+        }
+    }
+
+    pub fn note_change(&mut self) {
+        self.is_changed = true;
+    }
+
+    pub fn on_sync(&mut self, sync: &SyncSummary) {
+        self.is_changed = true;
+        self.metrics.record_sync(sync);
+        self.log.on_sync(sync);
+    }
+
+    pub fn on_leadership(&mut self, leadership: LeadershipStatus) {
+        self.is_changed = true;
+        if let Some(lease) = leadership.lease() {
+            self.metrics.set_leading(lease, leadership.is_leading());
+        }
+        self.handle.set_leadership(leadership);
+    }
+
+    /// The process cannot go on.
+    pub fn on_failure(&self, reason: String) {
+        self.handle.fail(reason);
+    }
+
+    /// When the next snapshot is due.
+    pub fn next_due(&self) -> Instant {
+        self.published + if self.is_changed { PERIOD_BUSY } else { PERIOD_IDLE }
+    }
+
+    /// Sends a heartbeat, and publishes a snapshot if one is due.
+    pub fn publish_if_due(&mut self, engine: &Engine, now: MonotonicTime) {
+        self.handle.heartbeat();
+        if self.next_due() <= Instant::now() {
+            self.publish(engine, now);
+        }
+    }
+
+    pub fn publish(&mut self, engine: &Engine, now: MonotonicTime) {
+        self.published = Instant::now();
+        self.is_changed = false;
+        let status = engine.report(now);
+        self.log.on_status(&status);
+        self.handle.publish(status);
+        self.record_requests();
+        self.record_events();
+    }
+
+    /// The client counts its requests; the metrics get what is new.
+    fn record_requests(&mut self) {
+        let totals = self.client.stats().snapshot();
+        let server = self.client.server();
+        for (kind, total) in &totals {
+            let recorded = self.n_requests.get(kind).copied().unwrap_or_default();
+            let code = kind.code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+            self.metrics.record_requests(kind.method, &server, &code, total - recorded);
+        }
+        self.n_requests = totals;
+    }
+
+    fn record_events(&mut self) {
+        let recorder = &self.recorder;
+        let totals = (recorder.n_written(), recorder.n_dropped() + recorder.n_failed());
+        let (n_recorded, n_dropped) = self.n_events;
+        self.metrics.record_events(totals.0 - n_recorded, totals.1 - n_dropped);
+        self.n_events = totals;
+    }
+}
