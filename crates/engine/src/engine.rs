@@ -28,9 +28,6 @@ use crate::{
     Effect, EngineStatus, Input, KeyStatus, MonotonicTime, RequestId, Settings, SyncResult,
 };
 
-/// Writes in flight at once, of all controllers together. More would only wait in the API server.
-pub const WRITES_MAX: usize = 64;
-
 /// All state of the three controllers. It has no clock: every call passes the time.
 #[derive(Debug)]
 pub struct Engine {
@@ -68,7 +65,8 @@ impl Engine {
         self.observed.watched_resources()
     }
 
-    /// Takes in something that happened. Its consequences are returned by [`Self::next`].
+    /// Takes in something that happened; [`Self::next`] returns what follows from it. The
+    /// [crate documentation](crate) has an example.
     pub fn handle(&mut self, input: Input, now: MonotonicTime) {
         match input {
             Input::Watch(resource, signal) => self.on_watch_signal(resource, signal, now),
@@ -82,7 +80,8 @@ impl Engine {
         }
     }
 
-    /// The next effect to perform; call it until it returns `None`.
+    /// The next effect to perform, planning due keys if there is none yet. Call it after each
+    /// input, and at [`Self::wake_at`], until it returns `None`.
     pub fn next(&mut self, now: MonotonicTime) -> Option<Effect> {
         loop {
             if let Some(effect) = self.syncs.pop_effect() {
@@ -92,7 +91,7 @@ impl Engine {
                 return None;
             }
             self.enqueue_affected_by_topology(now);
-            if self.n_writes() >= WRITES_MAX {
+            if self.syncs.requests().is_full() {
                 return None;
             }
             if let Some((work, planned)) = self.deferred.pop_due(now) {
@@ -109,7 +108,7 @@ impl Engine {
         if self.syncs.has_effects() {
             return Some(MonotonicTime::START);
         }
-        if !self.can_plan() || self.n_writes() >= WRITES_MAX {
+        if !self.can_plan() || self.syncs.requests().is_full() {
             return None;
         }
         let due = [self.controllers.next_due(), self.deferred.next_due()].into_iter().flatten();

@@ -38,8 +38,9 @@ mod retry;
 mod cache;
 mod interner;
 
-pub use engine::{Engine, WRITES_MAX};
+pub use engine::Engine;
 pub use input::{Effect, Input, RequestId};
+pub use requests::WRITES_MAX;
 pub use settings::{ControllerSettings, Settings};
 pub use status::{
     ControllerStatus, DeletionLimiterStatus, EngineStatus, KEYS_MAX, KeyState, KeyStatus, Sizes,

@@ -10,6 +10,9 @@ use crate::cache::{DirtyKeys, ObjectChange, PublishedEvent};
 use crate::in_flight::Owner;
 use crate::observed::ReadBaseline;
 
+/// Writes in flight at once, of all controllers together. More would only wait in the API server.
+pub const WRITES_MAX: usize = 64;
+
 #[derive(Debug, Default)]
 pub struct Requests {
     pending: HashMap<RequestId, PendingRequest>,
@@ -63,6 +66,11 @@ impl Requests {
 
     pub fn n_writes(&self) -> usize {
         self.n_writes
+    }
+
+    /// No more writes are sent before a response arrives.
+    pub fn is_full(&self) -> bool {
+        self.n_writes >= WRITES_MAX
     }
 
     pub fn register_write(&mut self, owner: &Owner, write: &Write) -> RequestId {

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use endpointd_model::{Controller, WatchedResource};
 
+/// Settings of an engine; the command line resolves them from its flags.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// Settings of the plans, such as endpoints per slice.
     pub plan: endpointd_plan::Settings,
     /// The controllers that run; in the order of [`Controller::ALL`].
     pub controllers: Vec<ControllerSettings>,
@@ -13,10 +15,11 @@ pub struct Settings {
     pub seed: u64,
 }
 
+/// Settings of one controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerSettings {
     pub controller: Controller,
-    /// Syncs in flight at once.
+    /// Syncs in flight at once; Kubernetes `--concurrent-endpoint-syncs` and its relatives.
     pub syncs_max: usize,
     /// Delay between a change and its sync, so that changes are batched; Kubernetes
     /// `--endpoint-updates-batch-period`.

@@ -70,8 +70,11 @@ pub struct ControllerStatus {
     pub n_backing_off: usize,
     /// The longest wait of a key that is due.
     pub oldest_wait: Duration,
+    /// The age of the oldest sync in flight.
     pub oldest_in_flight: Duration,
+    /// Keys enqueued since the start of the process.
     pub n_adds: u64,
+    /// Failed syncs since the start of the process.
     pub n_retries: u64,
     /// This and the following: totals over all keys of their last plans.
     pub n_endpoints_desired: usize,
@@ -89,12 +92,16 @@ pub struct KeyStatus {
     pub controller: Controller,
     pub key: Key,
     pub state: KeyState,
+    /// Failed syncs in a row; zero after a success.
     pub n_failures: u32,
+    /// Set while the key is failing: the label of its last result, and the message for people.
     pub last_result: Option<&'static str>,
     pub last_error: Option<SharedStr>,
+    /// Selected pods that are not published, by reason.
     pub excluded_pods: BTreeMap<ExclusionReason, usize>,
 }
 
+/// What a key is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyState {
     /// Requests are in flight.
@@ -127,8 +134,10 @@ pub struct Sizes {
 /// Deletions that were planned because an object is missing (B12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeletionLimiterStatus {
+    /// It has delayed a key within the last minute.
     pub is_active: bool,
     pub n_deletions_last_minute: usize,
+    /// Keys delayed since it became active.
     pub n_delayed_keys: usize,
     pub deletions_per_minute_max: usize,
 }
