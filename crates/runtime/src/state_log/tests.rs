@@ -1,3 +1,5 @@
+//! Log lines for scripted syncs and statuses.
+
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
