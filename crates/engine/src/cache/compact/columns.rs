@@ -59,8 +59,8 @@ const COMMON_STRINGS: [&str; 14] = [
     names::OVER_CAPACITY,
 ];
 
-pub fn common_number(text: &str) -> Option<u8> {
-    COMMON_STRINGS.iter().position(|common| *common == text).map(|at| at as u8)
+pub fn common_number(string: &str) -> Option<u8> {
+    COMMON_STRINGS.iter().position(|common| *common == string).map(|at| at as u8)
 }
 
 pub fn common_string(number: u8) -> SharedStr {
@@ -70,7 +70,7 @@ pub fn common_string(number: u8) -> SharedStr {
 }
 
 /// How an address is written.
-pub const TEXT: u8 = 0;
+pub const STRING: u8 = 0;
 pub const V4: u8 = 1;
 pub const V6: u8 = 2;
 
@@ -80,7 +80,7 @@ pub mod row {
     pub const ONE_V4: u8 = 1;
     pub const HAS_TARGET: u8 = 2;
     /// The target equals the one before, except for name and uid.
-    pub const SAME_FRAME: u8 = 4;
+    pub const SAME_TARGET_FIELDS: u8 = 4;
     pub const HAS_UUID: u8 = 8;
     /// The conditions equal those of the row before.
     pub const SAME_CONDITIONS: u8 = 16;

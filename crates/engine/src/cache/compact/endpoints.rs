@@ -32,17 +32,17 @@ impl<'a> Writer<'a> {
             Some(v4) => self.v4(v4),
             None => self.address(ip),
         }
-        self.optional_text(Column::Node, node_name.as_ref());
+        self.optional_string(Column::Node, node_name.as_ref());
         target_ref.iter().for_each(|target| self.target(target));
-        hostname.iter().for_each(|hostname| self.text(Column::Host, hostname));
+        hostname.iter().for_each(|hostname| self.string(Column::Host, hostname));
     }
 
     fn subset_port(&mut self, port: &'a SubsetPort) {
         let SubsetPort { name, port, protocol, app_protocol } = port;
-        self.text(Column::Port, name);
+        self.string(Column::Port, name);
         self.signed((*port).into());
         self.protocol(protocol);
-        self.optional_text(Column::Other, app_protocol.as_ref());
+        self.optional_string(Column::Other, app_protocol.as_ref());
     }
 }
 
@@ -59,18 +59,18 @@ impl Reader<'_> {
         let bits = self.byte();
         EndpointAddress {
             ip: if bits & row::ONE_V4 == 0 { self.address() } else { self.v4() },
-            node_name: self.optional_text(Column::Node),
+            node_name: self.optional_string(Column::Node),
             target_ref: self.target(bits),
-            hostname: (bits & row::HAS_EXTRAS != 0).then(|| self.text(Column::Host)),
+            hostname: (bits & row::HAS_EXTRAS != 0).then(|| self.string(Column::Host)),
         }
     }
 
     fn subset_port(&mut self) -> SubsetPort {
         SubsetPort {
-            name: self.text(Column::Port),
+            name: self.string(Column::Port),
             port: self.signed() as i32,
             protocol: self.protocol(),
-            app_protocol: self.optional_text(Column::Other),
+            app_protocol: self.optional_string(Column::Other),
         }
     }
 }

@@ -31,7 +31,7 @@ impl<'a> Writer<'a> {
             owners,
             finalizers,
         } = meta;
-        self.optional_text(Column::Name, generate_name.as_ref());
+        self.optional_string(Column::Name, generate_name.as_ref());
         self.optional(*created, Self::timestamp);
         self.optional(*deleted, Self::timestamp);
         self.optional(*deletion_grace_secs, Self::signed);
@@ -44,9 +44,9 @@ impl<'a> Writer<'a> {
 
     fn owner(&mut self, owner: &'a OwnerRef) {
         let OwnerRef { api_version, kind, name, uid, controller, block_owner_deletion } = owner;
-        self.text(Column::ApiVersion, api_version);
-        self.text(Column::Kind, kind);
-        self.text(Column::Name, name);
+        self.string(Column::ApiVersion, api_version);
+        self.string(Column::Kind, kind);
+        self.string(Column::Name, name);
         self.byte(uuid_bit(uid));
         self.uid(uid);
         self.optional(*controller, Self::flag);
@@ -61,7 +61,7 @@ impl Reader<'_> {
         Meta {
             namespace: identity.namespace.clone(),
             name: identity.name.clone(),
-            generate_name: self.optional_text(Column::Name),
+            generate_name: self.optional_string(Column::Name),
             uid: identity.uid.clone(),
             resource_version,
             generation,
@@ -71,15 +71,15 @@ impl Reader<'_> {
             labels: self.labels(),
             annotations: self.labels(),
             owners: self.list(Self::owner),
-            finalizers: self.list(|reader| reader.text(Column::Other)),
+            finalizers: self.list(|reader| reader.string(Column::Other)),
         }
     }
 
     fn owner(&mut self) -> OwnerRef {
         OwnerRef {
-            api_version: self.text(Column::ApiVersion),
-            kind: self.text(Column::Kind),
-            name: self.text(Column::Name),
+            api_version: self.string(Column::ApiVersion),
+            kind: self.string(Column::Kind),
+            name: self.string(Column::Name),
             uid: {
                 let bits = self.byte();
                 self.uid(bits)

@@ -15,7 +15,7 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     strings: &'a Interner<SharedStr>,
     previous: [SharedStr; N_COLUMNS],
-    previous_frame: ObjectRef,
+    previous_target: ObjectRef,
     buffer: String,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
         previous[Column::Name as usize] = identity.name.clone();
         previous[Column::Value as usize] = identity.name.clone();
         let buffer = String::with_capacity(BUFFER_BYTES);
-        Self { bytes, strings, previous, previous_frame: ObjectRef::default(), buffer }
+        Self { bytes, strings, previous, previous_target: ObjectRef::default(), buffer }
     }
 
     fn take(&mut self, n_bytes: usize) -> &'a [u8] {
@@ -81,19 +81,19 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| read(self)).collect()
     }
 
-    pub fn text(&mut self, column: Column) -> SharedStr {
-        self.optional_text(column).unwrap_or_default()
+    pub fn string(&mut self, column: Column) -> SharedStr {
+        self.optional_string(column).unwrap_or_default()
     }
 
-    pub fn optional_text(&mut self, column: Column) -> Option<SharedStr> {
-        let text = match self.number() {
+    pub fn optional_string(&mut self, column: Column) -> Option<SharedStr> {
+        let string = match self.number() {
             ABSENT => return None,
             SAME => return Some(self.previous[column as usize].clone()),
             COMMON => common_string(self.byte()),
             start => self.decode_string(column, (start - SHARED) as usize),
         };
-        self.previous[column as usize] = text.clone();
-        Some(text)
+        self.previous[column as usize] = string.clone();
+        Some(string)
     }
 
     fn decode_string(&mut self, column: Column, n_shared: usize) -> SharedStr {
@@ -102,14 +102,14 @@ impl<'a> Reader<'a> {
         self.buffer.clear();
         self.buffer.push_str(&self.previous[column as usize][..n_shared]);
         self.buffer.push_str(rest);
-        let text = &*self.buffer;
-        let interned = if column.is_shared() { self.strings.find(text) } else { None };
-        interned.cloned().unwrap_or_else(|| text.into())
+        let string = &*self.buffer;
+        let interned = if column.is_shared() { self.strings.find(string) } else { None };
+        interned.cloned().unwrap_or_else(|| string.into())
     }
 
     pub fn labels(&mut self) -> Labels {
         let count = self.count();
-        (0..count).map(|_| (self.text(Column::Key), self.text(Column::Value))).collect()
+        (0..count).map(|_| (self.string(Column::Key), self.string(Column::Value))).collect()
     }
 
     pub fn timestamp(&mut self) -> Timestamp {
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
 
     pub fn uid(&mut self, bits: u8) -> Uid {
         if bits & row::HAS_UUID == 0 {
-            Uid::from(&*self.text(Column::Uid))
+            Uid::from(&*self.string(Column::Uid))
         } else {
             Uid::from(self.array::<16>())
         }
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
             0 => Protocol::Tcp,
             1 => Protocol::Udp,
             2 => Protocol::Sctp,
-            _ => Protocol::Other(self.text(Column::Port)),
+            _ => Protocol::Other(self.string(Column::Port)),
         }
     }
 
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         match self.byte() {
             V4 => self.v4(),
             V6 => IpStr::new(Ipv6Addr::from(self.array::<16>()).into()).into(),
-            _ => self.text(Column::Address),
+            _ => self.string(Column::Address),
         }
     }
 
@@ -150,18 +150,18 @@ impl<'a> Reader<'a> {
         if bits & row::HAS_TARGET == 0 {
             return None;
         }
-        if bits & row::SAME_FRAME == 0 {
-            self.previous_frame = ObjectRef {
-                kind: self.text(Column::Kind),
-                namespace: self.text(Column::Namespace),
-                api_version: self.text(Column::ApiVersion),
-                resource_version: self.text(Column::ResourceVersion),
-                field_path: self.text(Column::FieldPath),
+        if bits & row::SAME_TARGET_FIELDS == 0 {
+            self.previous_target = ObjectRef {
+                kind: self.string(Column::Kind),
+                namespace: self.string(Column::Namespace),
+                api_version: self.string(Column::ApiVersion),
+                resource_version: self.string(Column::ResourceVersion),
+                field_path: self.string(Column::FieldPath),
                 ..ObjectRef::default()
             };
         }
-        let name = self.text(Column::Name);
+        let name = self.string(Column::Name);
         let uid = self.uid(bits);
-        Some(ObjectRef { name, uid, ..self.previous_frame.clone() })
+        Some(ObjectRef { name, uid, ..self.previous_target.clone() })
     }
 }

@@ -15,9 +15,9 @@ impl<'a> Writer<'a> {
             AddressType::IPv4 => self.byte(0),
             AddressType::IPv6 => self.byte(1),
             AddressType::Fqdn => self.byte(2),
-            AddressType::Other(text) => {
+            AddressType::Other(string) => {
                 self.byte(3);
-                self.text(Column::Other, text);
+                self.string(Column::Other, string);
             }
         }
         self.count(ports.len());
@@ -32,10 +32,10 @@ impl<'a> Writer<'a> {
 
     fn port(&mut self, port: &'a EndpointPort) {
         let EndpointPort { name, port, protocol, app_protocol } = port;
-        self.optional_text(Column::Port, name.as_ref());
+        self.optional_string(Column::Port, name.as_ref());
         self.optional(*port, |writer, port| writer.signed(port.into()));
         self.optional(protocol.as_ref(), Self::protocol);
-        self.optional_text(Column::Other, app_protocol.as_ref());
+        self.optional_string(Column::Other, app_protocol.as_ref());
     }
 
     fn endpoint(&mut self, endpoint: &'a Endpoint, before: Conditions) {
@@ -68,11 +68,11 @@ impl<'a> Writer<'a> {
         if *conditions != before {
             self.byte(conditions_byte(*conditions));
         }
-        self.optional_text(Column::Node, node_name.as_ref());
-        self.optional_text(Column::Zone, zone.as_ref());
+        self.optional_string(Column::Node, node_name.as_ref());
+        self.optional_string(Column::Zone, zone.as_ref());
         target_ref.iter().for_each(|target| self.target(target));
         if has_extras {
-            self.optional_text(Column::Host, hostname.as_ref());
+            self.optional_string(Column::Host, hostname.as_ref());
             self.optional(hints.as_ref(), Self::hints);
             self.labels(deprecated_topology);
         }
@@ -90,7 +90,7 @@ impl Reader<'_> {
             0 => AddressType::IPv4,
             1 => AddressType::IPv6,
             2 => AddressType::Fqdn,
-            _ => AddressType::Other(self.text(Column::Other)),
+            _ => AddressType::Other(self.string(Column::Other)),
         };
         let ports = self.list(Self::port);
         let count = self.count();
@@ -106,10 +106,10 @@ impl Reader<'_> {
 
     fn port(&mut self) -> EndpointPort {
         EndpointPort {
-            name: self.optional_text(Column::Port),
+            name: self.optional_string(Column::Port),
             port: self.optional(|reader| reader.signed() as i32),
             protocol: self.optional(Self::protocol),
-            app_protocol: self.optional_text(Column::Other),
+            app_protocol: self.optional_string(Column::Other),
         }
     }
 
@@ -122,13 +122,13 @@ impl Reader<'_> {
         let mut endpoint = Endpoint {
             addresses,
             conditions,
-            node_name: self.optional_text(Column::Node),
-            zone: self.optional_text(Column::Zone),
+            node_name: self.optional_string(Column::Node),
+            zone: self.optional_string(Column::Zone),
             target_ref: self.target(bits),
             ..Endpoint::default()
         };
         if has(row::HAS_EXTRAS) {
-            endpoint.hostname = self.optional_text(Column::Host);
+            endpoint.hostname = self.optional_string(Column::Host);
             endpoint.hints = self.optional(Self::hints);
             endpoint.deprecated_topology = self.labels();
         }
@@ -137,8 +137,8 @@ impl Reader<'_> {
 
     fn hints(&mut self) -> Hints {
         Hints {
-            for_zones: self.list(|reader| reader.text(Column::Zone)),
-            for_nodes: self.list(|reader| reader.text(Column::Node)),
+            for_zones: self.list(|reader| reader.string(Column::Zone)),
+            for_nodes: self.list(|reader| reader.string(Column::Node)),
         }
     }
 }

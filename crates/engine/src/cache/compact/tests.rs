@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Strings that share prefixes or are common, and random ones.
-fn text() -> impl Strategy<Value = SharedStr> {
+fn string() -> impl Strategy<Value = SharedStr> {
     let often = prop::sample::select(vec![
         "",
         "Pod",
@@ -38,16 +38,16 @@ fn address() -> impl Strategy<Value = SharedStr> {
         "::ffff:a00:1",
         "example.com",
     ]);
-    prop_oneof![canonical, odd.prop_map(SharedStr::from), text()]
+    prop_oneof![canonical, odd.prop_map(SharedStr::from), string()]
 }
 
 fn uid() -> impl Strategy<Value = Uid> {
     let uuid = any::<[u8; 16]>().prop_map(Uid::from);
-    prop_oneof![uuid, text().prop_map(|text| Uid::from(&*text))]
+    prop_oneof![uuid, string().prop_map(|string| Uid::from(&*string))]
 }
 
 fn labels() -> impl Strategy<Value = Labels> {
-    vec((text(), text()), 0..4).prop_map(|pairs| pairs.into_iter().collect())
+    vec((string(), string()), 0..4).prop_map(|pairs| pairs.into_iter().collect())
 }
 
 fn time() -> impl Strategy<Value = Timestamp> {
@@ -57,7 +57,7 @@ fn time() -> impl Strategy<Value = Timestamp> {
 
 prop_compose! {
     fn owner()(
-        api_version in text(), kind in text(), name in text(), uid in uid(),
+        api_version in string(), kind in string(), name in string(), uid in uid(),
         controller in any::<Option<bool>>(), block_owner_deletion in any::<Option<bool>>(),
     ) -> OwnerRef {
         OwnerRef { api_version, kind, name, uid, controller, block_owner_deletion }
@@ -66,12 +66,12 @@ prop_compose! {
 
 prop_compose! {
     fn meta()(
-        (namespace, name, generate_name, uid) in (text(), text(), of(text()), uid()),
+        (namespace, name, generate_name, uid) in (string(), string(), of(string()), uid()),
         (resource_version, generation) in (any::<u64>().prop_map(ResourceVersion::from), any::<Option<i64>>()),
         (created, deleted) in (of(time()), of(time())),
         deletion_grace_secs in any::<Option<i64>>(),
         (labels, annotations) in (labels(), labels()),
-        (owners, finalizers) in (vec(owner(), 0..3), vec(text(), 0..3)),
+        (owners, finalizers) in (vec(owner(), 0..3), vec(string(), 0..3)),
     ) -> Meta {
         Meta {
             namespace, name, generate_name, uid, resource_version, generation, created, deleted,
@@ -82,8 +82,8 @@ prop_compose! {
 
 prop_compose! {
     fn target()(
-        (kind, namespace, name, uid) in (text(), text(), text(), uid()),
-        (api_version, resource_version, field_path) in (text(), text(), text()),
+        (kind, namespace, name, uid) in (string(), string(), string(), uid()),
+        (api_version, resource_version, field_path) in (string(), string(), string()),
     ) -> ObjectRef {
         ObjectRef { kind, namespace, name, uid, api_version, resource_version, field_path }
     }
@@ -91,7 +91,7 @@ prop_compose! {
 
 /// A target like most targets of one object.
 fn usual_target() -> impl Strategy<Value = ObjectRef> {
-    (text(), uid()).prop_map(|(name, uid)| ObjectRef {
+    (string(), uid()).prop_map(|(name, uid)| ObjectRef {
         kind: "Pod".into(),
         namespace: "shop".into(),
         name,
@@ -110,7 +110,7 @@ fn conditions() -> impl Strategy<Value = Conditions> {
 }
 
 fn hints() -> impl Strategy<Value = Hints> {
-    (vec(text(), 0..3), vec(text(), 0..3))
+    (vec(string(), 0..3), vec(string(), 0..3))
         .prop_map(|(for_zones, for_nodes)| Hints { for_zones, for_nodes })
 }
 
@@ -118,7 +118,7 @@ prop_compose! {
     fn endpoint()(
         addresses in prop_oneof![vec(address(), 1), vec(address(), 0..4)],
         conditions in conditions(),
-        (hostname, node_name, zone) in (of(text()), of(text()), of(text())),
+        (hostname, node_name, zone) in (of(string()), of(string()), of(string())),
         (target_ref, hints, deprecated_topology) in (any_target(), of(hints()), labels()),
     ) -> Endpoint {
         Endpoint {
@@ -133,7 +133,7 @@ fn protocol() -> impl Strategy<Value = Protocol> {
         Just(Protocol::Tcp),
         Just(Protocol::Udp),
         Just(Protocol::Sctp),
-        text().prop_map(Protocol::Other),
+        string().prop_map(Protocol::Other),
     ]
 }
 
@@ -142,14 +142,14 @@ fn address_type() -> impl Strategy<Value = AddressType> {
         Just(AddressType::IPv4),
         Just(AddressType::IPv6),
         Just(AddressType::Fqdn),
-        text().prop_map(AddressType::Other),
+        string().prop_map(AddressType::Other),
     ]
 }
 
 prop_compose! {
     fn port()(
-        name in of(text()), port in any::<Option<i32>>(), protocol in of(protocol()),
-        app_protocol in of(text()),
+        name in of(string()), port in any::<Option<i32>>(), protocol in of(protocol()),
+        app_protocol in of(string()),
     ) -> EndpointPort {
         EndpointPort { name, port, protocol, app_protocol }
     }
@@ -166,7 +166,7 @@ prop_compose! {
 
 prop_compose! {
     fn subset_address()(
-        ip in address(), hostname in of(text()), node_name in of(text()),
+        ip in address(), hostname in of(string()), node_name in of(string()),
         target_ref in any_target(),
     ) -> EndpointAddress {
         EndpointAddress { ip, hostname, node_name, target_ref }
@@ -185,7 +185,7 @@ prop_compose! {
 
 prop_compose! {
     fn subset_port()(
-        name in text(), port in any::<i32>(), protocol in protocol(), app_protocol in of(text()),
+        name in string(), port in any::<i32>(), protocol in protocol(), app_protocol in of(string()),
     ) -> SubsetPort {
         SubsetPort { name, port, protocol, app_protocol }
     }

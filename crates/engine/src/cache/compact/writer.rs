@@ -5,17 +5,17 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use endpointd_model::{Labels, ObjectRef, Protocol, SharedStr, Timestamp, Uid, UidRepr};
 
 use super::columns::{
-    ABSENT, COMMON, Column, N_COLUMNS, SAME, SHARED, TEXT, V4, V6, common_number, row,
+    ABSENT, COMMON, Column, N_COLUMNS, SAME, SHARED, STRING, V4, V6, common_number, row,
 };
 
 /// Initial capacity: the typical size of an object without rows, and of one row.
-const FRAME_BYTES: usize = 256;
+const OBJECT_BYTES: usize = 256;
 const ROW_BYTES: usize = 36;
 
 pub struct Writer<'a> {
     bytes: Vec<u8>,
     previous: [&'a str; N_COLUMNS],
-    previous_frame: Option<[&'a str; 5]>,
+    previous_target: Option<[&'a str; 5]>,
 }
 
 impl<'a> Writer<'a> {
@@ -25,8 +25,8 @@ impl<'a> Writer<'a> {
         previous[Column::Namespace as usize] = namespace;
         previous[Column::Name as usize] = name;
         previous[Column::Value as usize] = name;
-        let bytes = Vec::with_capacity(FRAME_BYTES + ROW_BYTES * n_rows);
-        Self { bytes, previous, previous_frame: None }
+        let bytes = Vec::with_capacity(OBJECT_BYTES + ROW_BYTES * n_rows);
+        Self { bytes, previous, previous_target: None }
     }
 
     pub fn finish(self) -> Box<[u8]> {
@@ -70,39 +70,39 @@ impl<'a> Writer<'a> {
         self.byte(flag.into());
     }
 
-    pub fn text(&mut self, column: Column, text: &'a str) {
-        let before = std::mem::replace(&mut self.previous[column as usize], text);
-        if text == before {
+    pub fn string(&mut self, column: Column, string: &'a str) {
+        let before = std::mem::replace(&mut self.previous[column as usize], string);
+        if string == before {
             self.number(SAME);
-        } else if let Some(number) = common_number(text) {
+        } else if let Some(number) = common_number(string) {
             self.number(COMMON);
             self.byte(number);
         } else {
-            let n_shared = n_bytes_shared(before, text);
-            let rest = &text.as_bytes()[n_shared..];
+            let n_shared = n_bytes_shared(before, string);
+            let rest = &string.as_bytes()[n_shared..];
             self.number(SHARED + n_shared as u64);
             self.count(rest.len());
             self.bytes.extend_from_slice(rest);
         }
     }
 
-    pub fn optional_text(&mut self, column: Column, text: Option<&'a SharedStr>) {
-        match text {
-            Some(text) => self.text(column, text),
+    pub fn optional_string(&mut self, column: Column, string: Option<&'a SharedStr>) {
+        match string {
+            Some(string) => self.string(column, string),
             None => self.number(ABSENT),
         }
     }
 
     pub fn strings(&mut self, column: Column, strings: &'a [SharedStr]) {
         self.count(strings.len());
-        strings.iter().for_each(|text| self.text(column, text));
+        strings.iter().for_each(|string| self.string(column, string));
     }
 
     pub fn labels(&mut self, labels: &'a Labels) {
         self.count(labels.len());
         for (key, value) in labels.iter() {
-            self.text(Column::Key, key);
-            self.text(Column::Value, value);
+            self.string(Column::Key, key);
+            self.string(Column::Value, value);
         }
     }
 
@@ -114,7 +114,7 @@ impl<'a> Writer<'a> {
     pub fn uid(&mut self, uid: &'a Uid) {
         match uid.form() {
             UidRepr::Uuid(uuid) => self.bytes.extend_from_slice(uuid),
-            UidRepr::Other(text) => self.text(Column::Uid, text),
+            UidRepr::Other(string) => self.string(Column::Uid, string),
         }
     }
 
@@ -123,9 +123,9 @@ impl<'a> Writer<'a> {
             Protocol::Tcp => self.byte(0),
             Protocol::Udp => self.byte(1),
             Protocol::Sctp => self.byte(2),
-            Protocol::Other(text) => {
+            Protocol::Other(string) => {
                 self.byte(3);
-                self.text(Column::Port, text);
+                self.string(Column::Port, string);
             }
         }
     }
@@ -138,8 +138,8 @@ impl<'a> Writer<'a> {
             self.byte(V6);
             self.bytes.extend_from_slice(&ip.octets());
         } else {
-            self.byte(TEXT);
-            self.text(Column::Address, address);
+            self.byte(STRING);
+            self.string(Column::Address, address);
         }
     }
 
@@ -150,28 +150,32 @@ impl<'a> Writer<'a> {
     /// The bits of a row that are about its target.
     pub fn target_bits(&self, target: Option<&'a ObjectRef>) -> u8 {
         let Some(target) = target else { return 0 };
-        let frame = if self.previous_frame == Some(frame(target)) { row::SAME_FRAME } else { 0 };
-        row::HAS_TARGET | frame | uuid_bit(&target.uid)
+        let same_fields = if self.previous_target == Some(target_fields(target)) {
+            row::SAME_TARGET_FIELDS
+        } else {
+            0
+        };
+        row::HAS_TARGET | same_fields | uuid_bit(&target.uid)
     }
 
     pub fn target(&mut self, target: &'a ObjectRef) {
-        let frame = frame(target);
-        if self.previous_frame.replace(frame) != Some(frame) {
+        let fields = target_fields(target);
+        if self.previous_target.replace(fields) != Some(fields) {
             let ObjectRef { kind, namespace, api_version, resource_version, field_path, .. } =
                 target;
-            self.text(Column::Kind, kind);
-            self.text(Column::Namespace, namespace);
-            self.text(Column::ApiVersion, api_version);
-            self.text(Column::ResourceVersion, resource_version);
-            self.text(Column::FieldPath, field_path);
+            self.string(Column::Kind, kind);
+            self.string(Column::Namespace, namespace);
+            self.string(Column::ApiVersion, api_version);
+            self.string(Column::ResourceVersion, resource_version);
+            self.string(Column::FieldPath, field_path);
         }
-        self.text(Column::Name, &target.name);
+        self.string(Column::Name, &target.name);
         self.uid(&target.uid);
     }
 }
 
 /// The fields that the targets of one object usually have in common.
-fn frame(target: &ObjectRef) -> [&str; 5] {
+fn target_fields(target: &ObjectRef) -> [&str; 5] {
     let ObjectRef { kind, namespace, name: _, uid: _, api_version, resource_version, field_path } =
         target;
     [kind, namespace, api_version, resource_version, field_path]
@@ -186,12 +190,12 @@ pub fn uuid_bit(uid: &Uid) -> u8 {
 
 /// An address is written as a number only if it is printed the same again. Rust parses only one
 /// spelling of an IPv4 address.
-pub fn canonical_v4(text: &str) -> Option<Ipv4Addr> {
-    text.parse().ok()
+pub fn canonical_v4(string: &str) -> Option<Ipv4Addr> {
+    string.parse().ok()
 }
 
-fn canonical_v6(text: &str) -> Option<Ipv6Addr> {
-    text.parse().ok().filter(|ip: &Ipv6Addr| ip.to_string() == text)
+fn canonical_v6(string: &str) -> Option<Ipv6Addr> {
+    string.parse().ok().filter(|ip: &Ipv6Addr| ip.to_string() == string)
 }
 
 /// Whole characters only, so that the shared bytes are valid UTF-8.
