@@ -1,4 +1,4 @@
-//! Objects of any kind, as files and snapshots hold them.
+//! Objects of any kind, as files contain them.
 
 use endpointd_model::{EndpointSlice, Endpoints, Node, Pod, Service};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::decode::{Decoded, from_json_value};
 use crate::malformed::{Identity, Malformed};
 
-/// An object of a kind we know.
+/// An object of one of the five kinds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyObject {
     Service(Service),
@@ -26,7 +26,7 @@ const LISTS: [(&str, &str, &str); 5] = [
 ];
 
 impl AnyObject {
-    /// `None` is an object of a kind we have no use for.
+    /// `None` for an object of any other kind.
     pub fn from_value(value: &Value) -> Result<Option<Self>, Malformed> {
         let malformed = |path: &str, reason: &str| Malformed {
             identity: Identity::of(value).into(),
@@ -48,7 +48,7 @@ impl AnyObject {
             (EndpointSlice::API_VERSION, EndpointSlice::KIND) => {
                 Self::EndpointSlice(from_json_value(value)?)
             }
-            // `flatten` leaves only such lists whole that it cannot take apart.
+            // `flatten` leaves only malformed lists.
             (_, _) if item_type(value).is_some() => return Err(malformed("items", "not a list")),
             (_, _) => return Ok(None),
         };
@@ -56,8 +56,8 @@ impl AnyObject {
     }
 }
 
-/// Takes lists apart, also lists of lists, in order; anything else stays as it is. Items of a
-/// typed list may leave out what they are, and are told.
+/// Replaces lists, also nested ones, by their items, in order. Items of a typed list that have no
+/// apiVersion and kind get them.
 pub fn flatten(value: Value) -> Vec<Value> {
     let mut flat = Vec::new();
     let mut waiting = vec![value];
@@ -80,7 +80,7 @@ pub fn flatten(value: Value) -> Vec<Value> {
     flat
 }
 
-/// What the items of a list are.
+/// The apiVersion and kind of a list's items.
 enum ItemType {
     Said,
     Known { api_version: &'static str, kind: &'static str },

@@ -1,5 +1,5 @@
-//! Reading one object. Straight from bytes into wire structs; only an object that turns out to be
-//! malformed is read a second time, to find out where and whose it is.
+//! Decodes one object from bytes into wire structs. Only a malformed object is decoded a second time,
+//! to find its name and the wrong field.
 
 use endpointd_model::InvalidResourceVersion;
 use prost::Message;
@@ -13,13 +13,13 @@ use crate::lenient::Lenient;
 use crate::malformed::{Identity, Malformed};
 use crate::{endpoints, node, pod, service, slice};
 
-/// A model object that can be read.
+/// A model object that can be decoded.
 pub trait Decoded: FromWire {
     const API_VERSION: &'static str;
     const KIND: &'static str;
 }
 
-/// How; not for use outside.
+/// The wire struct of a model object; an implementation detail.
 pub trait FromWire: Sized + TryFrom<Self::Wire, Error = InvalidResourceVersion> {
     type Wire: Message + Default + DeserializeOwned;
 }
@@ -45,11 +45,11 @@ decoded! {
     "discovery.k8s.io/v1" "EndpointSlice": EndpointSlice from slice::EndpointSlice;
 }
 
-/// Reads the body of an answer that is one object.
+/// Decodes the body of a response that is one object.
 pub fn decode<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malformed> {
     match encoding {
         Encoding::Json => {
-            let type_meta: TypeMeta = read_json(body).map_err(unplaced::<T>)?;
+            let type_meta: TypeMeta = read_json(body).map_err(malformed_without_identity::<T>)?;
             check_type::<T>(&type_meta)?;
             from_json(body)
         }
@@ -57,7 +57,7 @@ pub fn decode<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malform
     }
 }
 
-/// Reads a value that is already known to be of the right kind.
+/// Decodes a value whose kind the caller has checked.
 pub(crate) fn from_json_value<T: Decoded>(value: &Value) -> Result<T, Malformed> {
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
@@ -75,14 +75,14 @@ pub(crate) fn from_json<T: Decoded>(bytes: &[u8]) -> Result<T, Malformed> {
     T::try_from(wire).map_err(|error| invalid_version(identity_of_json::<T>(bytes), &error))
 }
 
-/// The body of an answer, or the object of a watch event.
+/// Decodes the body of a response, or the object of a watch event.
 pub(crate) fn from_envelope<T: Decoded>(body: &Bytes) -> Result<T, Malformed> {
-    let unknown = Unknown::open(body).map_err(unplaced::<T>)?;
+    let unknown = Unknown::open(body).map_err(malformed_without_identity::<T>)?;
     check_type::<T>(&unknown.type_meta)?;
     from_protobuf(&unknown.raw)
 }
 
-/// A bare message, without envelope, as in lists.
+/// Decodes a message without envelope, as in lists.
 pub(crate) fn from_protobuf<T: Decoded>(raw: &[u8]) -> Result<T, Malformed> {
     let identity = || identity_of_protobuf(raw).or_of::<T>().into();
     let wire = T::Wire::decode(raw).map_err(|error| Malformed {
@@ -100,7 +100,7 @@ pub(crate) fn read_json<W: DeserializeOwned>(bytes: &[u8]) -> Result<W, String> 
         .map_err(|error| error.to_string())
 }
 
-/// Reads again, slower, what has already failed.
+/// Decodes a malformed object again, slower, to find the wrong field.
 fn explain_json<T: Decoded>(bytes: &[u8], reason: String) -> Malformed {
     let mut track = serde_path_to_error::Track::new();
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
@@ -117,31 +117,33 @@ fn identity_of_json<T: Decoded>(bytes: &[u8]) -> Box<Identity> {
     identity.unwrap_or_default().or_of::<T>().into()
 }
 
-/// The only field that every object has and that has a form of its own.
+/// resourceVersion is the only field of all objects that must be a number in a string.
 fn invalid_version(identity: Box<Identity>, error: &InvalidResourceVersion) -> Malformed {
     Malformed { identity, path: "metadata.resourceVersion".to_owned(), reason: error.to_string() }
 }
 
-/// The kind is what tells a `Status` from an object; items of lists do not say theirs.
+/// The kind distinguishes a `Status` from an object; items of typed lists have no kind.
 fn check_type<T: Decoded>(found: &TypeMeta) -> Result<(), Malformed> {
     check_kind::<T>(found, &found.kind)
 }
 
-/// `kind` is the found one, without what a list adds to it.
+/// `kind` is the found kind without the suffix `List`.
 pub(crate) fn check_kind<T: Decoded>(found: &TypeMeta, kind: &str) -> Result<(), Malformed> {
     if found.kind.is_empty() || (kind == T::KIND && found.api_version == T::API_VERSION) {
         return Ok(());
     }
     let TypeMeta { api_version, kind } = found;
-    Err(unplaced::<T>(format!("the object is of another kind: `{api_version}` `{kind}`")))
+    Err(malformed_without_identity::<T>(format!(
+        "the object is of another kind: `{api_version}` `{kind}`"
+    )))
 }
 
-pub(crate) fn unplaced<T: Decoded>(reason: String) -> Malformed {
+pub(crate) fn malformed_without_identity<T: Decoded>(reason: String) -> Malformed {
     Malformed { identity: Identity::default().or_of::<T>().into(), path: String::new(), reason }
 }
 
 impl Identity {
-    /// Filled in from what was asked for.
+    /// Uses the requested kind if the object has none.
     fn or_of<T: Decoded>(mut self) -> Self {
         if self.kind.is_empty() {
             self.kind = T::KIND.to_owned();
@@ -165,10 +167,10 @@ struct NameOnly {
     namespace: String,
 }
 
-/// Metadata comes first, so it is mostly there even when what follows cannot be read.
+/// Metadata is the first field, so it is usually decoded even if a later field is malformed.
 fn identity_of_protobuf(raw: &[u8]) -> Identity {
     let mut message = NamedMessage::default();
-    // What was read before the error stays.
+    // The fields before the error stay decoded.
     let _ = message.merge(raw);
     let NameOnly { name, namespace } = message.metadata;
     Identity { name, namespace, ..Default::default() }

@@ -1,4 +1,4 @@
-//! The body of a delete: only this very object, in exactly this state.
+//! The body of a delete, with uid and resourceVersion as preconditions.
 
 use endpointd_model::DeleteTarget;
 use serde::Serialize;

@@ -1,8 +1,8 @@
-//! Writing objects, as upstream writes them: what is zero or absent is left out, but a slice
-//! always says `endpoints` and `ports`.
+//! Encodes objects as upstream does: zero and absent fields are omitted, but an EndpointSlice always
+//! has `endpoints` and `ports`.
 
-mod backwards;
 mod protobuf;
+mod reverse_encoder;
 
 use endpointd_model::{EndpointSlice, Endpoints, Object};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::decode::Decoded;
 use crate::envelope::Encoding;
 use crate::{endpoints, slice};
 
-/// The body of a create or an update.
+/// Encodes the body of a create or an update.
 pub fn encode(encoding: Encoding, object: &Object) -> Vec<u8> {
     match (encoding, object) {
         (Encoding::Protobuf, object) => protobuf::body(object),
@@ -25,7 +25,7 @@ pub fn encode(encoding: Encoding, object: &Object) -> Vec<u8> {
     }
 }
 
-/// The same as a JSON value, for people and for comparison.
+/// The object as a JSON value, for output and comparison.
 pub fn to_json_value(object: &Object) -> Value {
     let value = match object {
         Object::Slice(slice) => {
@@ -38,13 +38,13 @@ pub fn to_json_value(object: &Object) -> Value {
     value.expect(ALWAYS_JSON)
 }
 
-const ALWAYS_JSON: &str = "wire structs have text keys and no failing fields";
+const ALWAYS_JSON: &str = "wire structs have string keys and their fields always serialize";
 
 fn to_json<T: Decoded>(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(&Typed::of::<T>(message)).expect(ALWAYS_JSON)
 }
 
-/// An object that says what it is.
+/// An object with its apiVersion and kind.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Typed<'a, W> {

@@ -1,11 +1,11 @@
-//! Endpoints, complete.
+//! Endpoints with all fields, because they are written.
 
 use endpointd_model as model;
 use endpointd_model::{InvalidResourceVersion, ObjectRef, Subset, SubsetPort};
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::is_default;
-use crate::meta::{ObjectMeta, ObjectReference, some_text, text};
+use crate::meta::{ObjectMeta, ObjectReference, nonempty_text, text};
 use crate::service::read_protocol;
 
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ impl From<EndpointAddress> for model::EndpointAddress {
         let EndpointAddress { ip, target_ref, hostname, node_name } = address;
         Self {
             ip: text(ip),
-            hostname: some_text(hostname),
+            hostname: nonempty_text(hostname),
             node_name: node_name.map(text),
             target_ref: target_ref.map(ObjectRef::from),
         }

@@ -1,9 +1,10 @@
-//! The envelope of protobuf bodies: `k8s\0`, then a `runtime.Unknown` that says what is inside.
+//! The envelope of protobuf bodies: `k8s\0`, then a `runtime.Unknown` with apiVersion, kind, and the
+//! encoded object.
 
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encoding {
     Json,
@@ -11,7 +12,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// For `Accept` and `Content-Type`.
+    /// The value for `Accept` and `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -19,7 +20,7 @@ impl Encoding {
         }
     }
 
-    /// Of a `Content-Type`, whose parameters do not matter.
+    /// The encoding of a `Content-Type`; its parameters are ignored.
     pub fn of_media_type(text: &str) -> Option<Self> {
         let bare = text.split(';').next().unwrap_or_default().trim();
         [Self::Json, Self::Protobuf]
@@ -30,7 +31,7 @@ impl Encoding {
 
 pub(crate) const MAGIC: &[u8; 4] = b"k8s\0";
 
-/// `runtime.Unknown`: what is inside, still unread.
+/// `runtime.Unknown` with the object not decoded.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Unknown {
     #[prost(message, required, tag = "1")]

@@ -1,4 +1,4 @@
-//! A port given by number or by name.
+//! A port as a number or a name.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 /// `intstr.IntOrString`.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct IntOrString {
-    /// 0 for a number, 1 for text.
+    /// 0 for a number, 1 for a string.
     #[prost(int64, tag = "1")]
     pub type_: i64,
     #[prost(int32, tag = "2")]

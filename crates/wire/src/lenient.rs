@@ -1,7 +1,7 @@
-//! Reads null as Go does: as the zero value of whatever was expected. One adapter around the
-//! deserializer instead of an attribute on each field, so that no field can be forgotten.
+//! Decodes null like Go: as the zero value of the expected type. It is an adapter around the
+//! deserializer instead of an attribute on each field, so that no field can be missed.
 //!
-//! It also refuses an array where an object is expected, which serde would read as a struct.
+//! It also rejects an array where an object is expected; serde would decode it as a struct.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use serde::forward_to_deserialize_any;
 
 pub(crate) struct Lenient<T>(pub(crate) T);
 
-/// What the target expects, and so what null stands for.
+/// The type that the target expects, and so the meaning of null.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Bool,
     Number,
-    SharedStr,
+    Text,
     List,
     Map,
     Anything,
@@ -47,7 +47,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Lenient<D> {
         Number: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
             deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
             deserialize_f32 deserialize_f64;
-        SharedStr: deserialize_str deserialize_string;
+        Text: deserialize_str deserialize_string;
         List: deserialize_seq;
         Map: deserialize_map;
         Anything: deserialize_any;
@@ -145,7 +145,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for NullVisitor<V> {
         match self.expected {
             Expected::Bool => self.inner.visit_bool(false),
             Expected::Number => self.inner.visit_u64(0),
-            Expected::SharedStr => self.inner.visit_str(""),
+            Expected::Text => self.inner.visit_str(""),
             Expected::List => self.inner.visit_seq(SeqDeserializer::new(nothing)),
             Expected::Map => self.inner.visit_map(MapDeserializer::new(nothing.map(|()| ((), ())))),
             Expected::Anything => self.inner.visit_unit(),

@@ -1,9 +1,10 @@
-//! Kubernetes objects on the wire: one set of partial structs that carry both `prost::Message`
-//! and `serde`, and their conversions to and from `model`. Start at [`decode`] and [`encode`].
+//! Decodes and encodes Kubernetes objects as JSON and protobuf. One set of partial structs derives
+//! both `prost::Message` and `serde`; they are converted from and to `endpointd-model`. Start at
+//! [`decode`] and [`encode`].
 //!
-//! Absent, null, and empty are the same when reading, and fields we do not use are skipped. What
-//! has the wrong type is [`Malformed`], which names the object, so that one bad object never
-//! hides its neighbours. No function here performs I/O.
+//! Absent, null, and empty fields decode to the same value, and unused fields are skipped. A field of
+//! the wrong type gives [`Malformed`], which names the object, so that one malformed object of a list
+//! does not affect the others. No function here performs I/O.
 
 mod any;
 mod decode;
@@ -17,13 +18,13 @@ mod list;
 mod malformed;
 mod meta;
 mod node;
-mod pairs;
 mod pod;
 mod quantity;
 mod service;
 mod slice;
 mod status;
 mod stored;
+mod string_map;
 mod time;
 mod watch;
 

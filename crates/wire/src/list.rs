@@ -1,5 +1,5 @@
-//! Reading a list. Items are found first and read one by one, straight into the model: a bad item
-//! does not take the others with it, and the wire structs of a large list never exist all at once.
+//! Decodes a list. Items are decoded one by one into the model: a malformed item does not affect the
+//! others, and the wire structs of a large list never exist at the same time.
 
 use endpointd_model::{ResourceVersion, SharedStr};
 use prost::Message;
@@ -7,17 +7,19 @@ use prost::bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::decode::{Decoded, check_kind, from_json, from_protobuf, read_json, unplaced};
+use crate::decode::{
+    Decoded, check_kind, from_json, from_protobuf, malformed_without_identity, read_json,
+};
 use crate::envelope::{Encoding, TypeMeta, Unknown};
 use crate::malformed::Malformed;
-use crate::meta::some_text;
+use crate::meta::nonempty_text;
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
-    /// Of the whole list: where a watch continues.
+    /// The version of the whole list, from which a watch continues.
     pub resource_version: ResourceVersion,
-    /// Asks for the next page; absent on the last.
+    /// Token of the next page; none on the last page.
     pub continue_token: Option<SharedStr>,
     pub items: Vec<T>,
     pub malformed: Vec<Malformed>,
@@ -34,7 +36,7 @@ struct ListMeta {
     continue_: String,
 }
 
-/// Any list of ours: metadata and items have the same tags in all of them.
+/// Any list: metadata and items have the same tags in all list kinds.
 #[derive(Clone, PartialEq, prost::Message)]
 struct RawList {
     #[prost(message, required, tag = "1")]
@@ -54,7 +56,7 @@ struct RawJsonList<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// Reads the body of an answer that is a list of `T`.
+/// Decodes the body of a response that is a list of `T`.
 pub fn decode_list<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<Page<T>, Malformed> {
     match encoding {
         Encoding::Json => json_list(body),
@@ -63,14 +65,14 @@ pub fn decode_list<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<Page<
 }
 
 fn json_list<T: Decoded>(body: &[u8]) -> Result<Page<T>, Malformed> {
-    let RawJsonList { api_version, kind, metadata, items } =
-        serde_json::from_slice(body).map_err(|error| unplaced::<T>(error.to_string()))?;
+    let RawJsonList { api_version, kind, metadata, items } = serde_json::from_slice(body)
+        .map_err(|error| malformed_without_identity::<T>(error.to_string()))?;
     check_list::<T>(&TypeMeta {
         api_version: api_version.unwrap_or_default(),
         kind: kind.unwrap_or_default(),
     })?;
     let metadata = match metadata {
-        Some(raw) => read_json(raw.get().as_bytes()).map_err(unplaced::<T>)?,
+        Some(raw) => read_json(raw.get().as_bytes()).map_err(malformed_without_identity::<T>)?,
         None => ListMeta::default(),
     };
     let items = items.unwrap_or_default();
@@ -78,9 +80,11 @@ fn json_list<T: Decoded>(body: &[u8]) -> Result<Page<T>, Malformed> {
 }
 
 fn protobuf_list<T: Decoded>(body: &Bytes) -> Result<Page<T>, Malformed> {
-    let Unknown { type_meta, raw, .. } = Unknown::open(body).map_err(unplaced::<T>)?;
+    let Unknown { type_meta, raw, .. } =
+        Unknown::open(body).map_err(malformed_without_identity::<T>)?;
     check_list::<T>(&type_meta)?;
-    let list = RawList::decode(raw).map_err(|error| unplaced::<T>(error.to_string()))?;
+    let list =
+        RawList::decode(raw).map_err(|error| malformed_without_identity::<T>(error.to_string()))?;
     page(list.metadata, list.items.iter().map(|item| from_protobuf(item)))
 }
 
@@ -94,7 +98,7 @@ fn page<T: Decoded>(
 ) -> Result<Page<T>, Malformed> {
     let ListMeta { resource_version, continue_ } = metadata;
     let resource_version = ResourceVersion::parse(&resource_version)
-        .map_err(|error| unplaced::<T>(error.to_string()))?;
+        .map_err(|error| malformed_without_identity::<T>(error.to_string()))?;
     let mut items = Vec::with_capacity(read.size_hint().0);
     let mut malformed = Vec::new();
     for item in read {
@@ -103,5 +107,5 @@ fn page<T: Decoded>(
             Err(error) => malformed.push(error),
         }
     }
-    Ok(Page { resource_version, continue_token: some_text(continue_), items, malformed })
+    Ok(Page { resource_version, continue_token: nonempty_text(continue_), items, malformed })
 }

@@ -1,20 +1,20 @@
-//! What could not be read, and whose it was.
+//! Errors about objects that cannot be decoded.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// One object that could not be read. Its neighbours are not affected.
+/// One object that cannot be decoded. Other objects of the same list are not affected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Malformed {
-    /// Boxed, so that success is not as large as failure.
+    /// Boxed, to keep `Result` small.
     pub identity: Box<Identity>,
-    /// The field, as `spec.ports[0].port`; empty when the place is not known.
+    /// The field, such as `spec.ports[0].port`; empty if unknown.
     pub path: String,
     pub reason: String,
 }
 
-/// Which object something is about, as far as it can be told. What is not known is empty.
+/// Kind, namespace, and name of an object, as far as they are known; unknown parts are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     pub api_version: String,
@@ -24,7 +24,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of anything: whatever has the wrong type counts as not known.
+    /// The identity in any JSON value; a part of the wrong type counts as unknown.
     pub fn of(object: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let metadata = &object["metadata"];

@@ -1,4 +1,4 @@
-//! Metadata and references.
+//! Metadata, owner references, and object references.
 
 use endpointd_model::{
     InvalidResourceVersion, Labels, Meta, ObjectRef, OwnerRef, ResourceVersion, SharedStr,
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::lenient::is_default;
 use crate::time::Time;
 
-/// `metav1.ObjectMeta` without `managedFields`, which the API server keeps by itself.
+/// `metav1.ObjectMeta` without `managedFields`, which the API server maintains.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ObjectMeta {
@@ -40,11 +40,11 @@ pub struct ObjectMeta {
     #[serde(skip_serializing_if = "is_default")]
     pub deletion_grace_period_seconds: Option<i64>,
     #[prost(message, repeated, tag = "11")]
-    #[serde(with = "crate::pairs", skip_serializing_if = "is_default")]
-    pub labels: Vec<Pair>,
+    #[serde(with = "crate::string_map", skip_serializing_if = "is_default")]
+    pub labels: Vec<MapEntry>,
     #[prost(message, repeated, tag = "12")]
-    #[serde(with = "crate::pairs", skip_serializing_if = "is_default")]
-    pub annotations: Vec<Pair>,
+    #[serde(with = "crate::string_map", skip_serializing_if = "is_default")]
+    pub annotations: Vec<MapEntry>,
     #[prost(message, repeated, tag = "13")]
     #[serde(skip_serializing_if = "is_default")]
     pub owner_references: Vec<OwnerReference>,
@@ -53,10 +53,10 @@ pub struct ObjectMeta {
     pub finalizers: Vec<String>,
 }
 
-/// The part of `metav1.ObjectMeta` that is read of objects we do not write.
+/// The part of `metav1.ObjectMeta` that is decoded of objects that endpointd only reads.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct BriefMeta {
+pub struct PartialObjectMeta {
     #[prost(string, tag = "1")]
     pub name: String,
     #[prost(string, tag = "3")]
@@ -68,8 +68,8 @@ pub struct BriefMeta {
     #[prost(message, optional, tag = "9")]
     pub deletion_timestamp: Option<Time>,
     #[prost(message, repeated, tag = "11")]
-    #[serde(with = "crate::pairs")]
-    pub labels: Vec<Pair>,
+    #[serde(with = "crate::string_map")]
+    pub labels: Vec<MapEntry>,
 }
 
 /// `metav1.OwnerReference`.
@@ -119,36 +119,36 @@ pub struct ObjectReference {
     pub field_path: String,
 }
 
-/// One entry of a map of text to text. On the protobuf wire a map is a list of these, and read as
-/// such it spares a tree that would only be taken apart again.
+/// One entry of a map of string to string. Protobuf encodes a map as a list of entries; decoding it
+/// as a list avoids building a tree.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct Pair {
+pub struct MapEntry {
     #[prost(string, tag = "1")]
     pub key: String,
     #[prost(string, tag = "2")]
     pub value: String,
 }
 
-/// Shared by all that is empty, without an allocation.
+/// Empty strings share one value without an allocation.
 pub(crate) fn text(text: String) -> SharedStr {
     if text.is_empty() { SharedStr::default() } else { text.into() }
 }
 
-pub(crate) fn some_text(text: String) -> Option<SharedStr> {
+pub(crate) fn nonempty_text(text: String) -> Option<SharedStr> {
     (!text.is_empty()).then(|| text.into())
 }
 
-pub(crate) fn labels(pairs: Vec<Pair>) -> Labels {
-    if pairs.is_empty() {
+pub(crate) fn labels(string_map: Vec<MapEntry>) -> Labels {
+    if string_map.is_empty() {
         return Labels::default();
     }
-    pairs.into_iter().map(|Pair { key, value }| (text(key), text(value))).collect()
+    string_map.into_iter().map(|MapEntry { key, value }| (text(key), text(value))).collect()
 }
 
-pub(crate) fn pairs(labels: &Labels) -> Vec<Pair> {
+pub(crate) fn string_map(labels: &Labels) -> Vec<MapEntry> {
     labels
         .iter()
-        .map(|(key, value)| Pair { key: key.to_string(), value: value.to_string() })
+        .map(|(key, value)| MapEntry { key: key.to_string(), value: value.to_string() })
         .collect()
 }
 
@@ -174,7 +174,7 @@ impl TryFrom<ObjectMeta> for Meta {
         Ok(Self {
             namespace: text(namespace),
             name: text(name),
-            generate_name: some_text(generate_name),
+            generate_name: nonempty_text(generate_name),
             uid: uid.as_str().into(),
             resource_version: ResourceVersion::parse(&resource_version)?,
             generation: (generation != 0).then_some(generation),
@@ -216,8 +216,8 @@ impl From<&Meta> for ObjectMeta {
             creation_timestamp: created.map(Time::from),
             deletion_timestamp: deleted.map(Time::from),
             deletion_grace_period_seconds: *deletion_grace_secs,
-            labels: pairs(labels),
-            annotations: pairs(annotations),
+            labels: string_map(labels),
+            annotations: string_map(annotations),
             owner_references: owners.iter().map(OwnerReference::from).collect(),
             finalizers: finalizers.iter().map(ToString::to_string).collect(),
         }

@@ -1,4 +1,4 @@
-//! Nodes, as far as they matter to topology.
+//! The fields of a node that zones and topology hints need.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use endpointd_model as model;
 use endpointd_model::{InvalidResourceVersion, ResourceVersion, names};
 use serde::Deserialize;
 
-use crate::meta::{BriefMeta, labels, text};
+use crate::meta::{PartialObjectMeta, labels, text};
 use crate::pod::{Condition, readiness};
 use crate::quantity::Quantity;
 
@@ -14,7 +14,7 @@ use crate::quantity::Quantity;
 #[serde(default, rename_all = "camelCase")]
 pub struct Node {
     #[prost(message, required, tag = "1")]
-    pub metadata: BriefMeta,
+    pub metadata: PartialObjectMeta,
     #[prost(message, required, tag = "3")]
     pub status: NodeStatus,
 }

@@ -1,4 +1,4 @@
-//! Pods, as far as they decide whether and how a pod is published.
+//! The fields of a pod that decide whether and how it is published.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use endpointd_model::{
 };
 use serde::Deserialize;
 
-use crate::meta::{BriefMeta, labels, some_text, text};
+use crate::meta::{PartialObjectMeta, labels, nonempty_text, text};
 use crate::service::read_protocol;
 use crate::time::Time;
 
@@ -16,7 +16,7 @@ use crate::time::Time;
 #[serde(default, rename_all = "camelCase")]
 pub struct Pod {
     #[prost(message, required, tag = "1")]
-    pub metadata: BriefMeta,
+    pub metadata: PartialObjectMeta,
     #[prost(message, required, tag = "2")]
     pub spec: PodSpec,
     #[prost(message, required, tag = "3")]
@@ -81,7 +81,7 @@ pub struct IpEntry {
     pub ip: String,
 }
 
-/// A condition of a pod or a node: the tags are the same.
+/// A condition of a pod or a node; both have the same tags.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Condition {
@@ -107,9 +107,9 @@ impl TryFrom<Pod> for model::Pod {
             uid: metadata.uid.as_str().into(),
             resource_version: ResourceVersion::parse(&metadata.resource_version)?,
             labels: labels(metadata.labels),
-            node_name: some_text(node_name),
-            hostname: some_text(hostname),
-            subdomain: some_text(subdomain),
+            node_name: nonempty_text(node_name),
+            hostname: nonempty_text(hostname),
+            subdomain: nonempty_text(subdomain),
             ips: PodIps {
                 primary: (!pod_ip.is_empty()).then(|| PodIp::parse(&pod_ip)),
                 all: pod_ips.iter().map(|entry| PodIp::parse(&entry.ip)).collect(),

@@ -1,24 +1,24 @@
-//! Amounts of a resource, such as `3920m` or `4`. Upstream: `resource.ParseQuantity`.
+//! Quantities such as `3920m` or `4`. Upstream: `resource.ParseQuantity`.
 
 use std::fmt;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// `resource.Quantity`, unread.
+/// `resource.Quantity`, not parsed.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Quantity {
     #[prost(string, tag = "1")]
     pub text: String,
 }
 
-/// More digits than these are rounded up. Twenty digits times 2^60 still fit 128 bits.
+/// Further digits are rounded up. Twenty digits times 2^60 fit into 128 bits.
 const DIGITS_MAX: usize = 20;
-/// The largest amount a quantity can be; larger ones are cut to it, as upstream does.
+/// The largest quantity; larger ones are reduced to it, as upstream does.
 const NANOS_MAX: u128 = i64::MAX as u128 * 1_000_000_000;
 
 impl Quantity {
-    /// In billionths, rounded away from zero; nothing that can be read is nothing there.
+    /// In billionths, rounded away from zero; zero if the text is not a quantity.
     pub fn nanos(&self) -> i128 {
         parse_nanos(&self.text).unwrap_or(0)
     }
@@ -72,7 +72,7 @@ impl Decimal {
     }
 }
 
-/// Of ten and of two.
+/// The exponents of ten and of two.
 fn exponents(suffix: &str) -> Option<(i32, u32)> {
     Some(match suffix {
         "n" => (-9, 0),
@@ -95,7 +95,7 @@ fn exponents(suffix: &str) -> Option<(i32, u32)> {
     })
 }
 
-/// Saturates upwards, and rounds up.
+/// Rounds up and saturates.
 fn scale(digits: u128, exponent: i32) -> u128 {
     let power = 10u128.checked_pow(exponent.unsigned_abs());
     match (digits, exponent >= 0, power) {
@@ -105,7 +105,7 @@ fn scale(digits: u128, exponent: i32) -> u128 {
     }
 }
 
-/// Numbers without quotes are quantities too.
+/// A JSON number is also a quantity.
 impl<'de> Deserialize<'de> for Quantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(QuantityVisitor)
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_read_in_billionths() {
+    fn quantities_are_parsed_in_billionths() {
         const CORE: i128 = 1_000_000_000;
         for (text, want) in [
             ("4", 4 * CORE),
@@ -172,17 +172,17 @@ mod tests {
             ("1Ki", 1_024 * CORE),
             ("1.5Gi", 3 * (CORE << 29)),
             ("1Ei", CORE << 60),
-            // Rounded away from zero, never to nothing.
+            // Rounded away from zero, never to zero.
             ("0.1n", 1),
             ("-0.1n", -1),
             ("1.0000000001", CORE + 1),
             ("1.00000000000000000000000000001", CORE + 1),
             ("1e-999999999", 1),
-            // Cut to what upstream can hold.
+            // Reduced to upstream's largest quantity.
             ("100E", i128::from(i64::MAX) * CORE),
             ("1e999999999", i128::from(i64::MAX) * CORE),
             ("-9999999999999999999999999999", -i128::from(i64::MAX) * CORE),
-            // Nothing that can be read.
+            // Not quantities.
             ("", 0),
             ("-", 0),
             (".", 0),

@@ -1,4 +1,4 @@
-//! Services, as far as they decide what is published.
+//! The fields of a Service that decide what is published.
 
 use endpointd_model as model;
 use endpointd_model::{
@@ -8,7 +8,7 @@ use endpointd_model::{
 use serde::Deserialize;
 
 use crate::int_or_string::IntOrString;
-use crate::meta::{ObjectMeta, Pair, labels, text};
+use crate::meta::{MapEntry, ObjectMeta, labels, text};
 use crate::time::Time;
 
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
@@ -26,8 +26,8 @@ pub struct ServiceSpec {
     #[prost(message, repeated, tag = "1")]
     pub ports: Vec<ServicePort>,
     #[prost(message, repeated, tag = "2")]
-    #[serde(with = "crate::pairs")]
-    pub selector: Vec<Pair>,
+    #[serde(with = "crate::string_map")]
+    pub selector: Vec<MapEntry>,
     #[prost(string, tag = "3")]
     #[serde(rename = "clusterIP")]
     pub cluster_ip: String,
@@ -103,7 +103,7 @@ impl From<ServicePort> for model::ServicePort {
             target: match target_port {
                 Some(target) if target.is_text() => TargetPort::Name(text(target.text)),
                 Some(target) => TargetPort::Number(target.number),
-                // The API server's default; only what never went through it lacks a target.
+                // The API server's default. Only objects from files lack a targetPort.
                 None => TargetPort::Number(port),
             },
         }
@@ -115,7 +115,7 @@ pub(crate) fn read_protocol(text: &str) -> Protocol {
     if text.is_empty() { Protocol::Tcp } else { text.into() }
 }
 
-/// What is not an IP address counts as IPv4, as upstream's `IsIPv6String` makes it.
+/// A text that is not an IP address counts as IPv4, as in upstream's `IsIPv6String`.
 fn read_cluster_ip(text: &str) -> ClusterIp {
     match text {
         "" => ClusterIp::Unset,

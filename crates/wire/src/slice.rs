@@ -1,12 +1,12 @@
-//! EndpointSlices, complete. A pointer to nothing differs from no pointer, so what upstream keeps
-//! behind one is an `Option` here.
+//! EndpointSlices with all fields, because they are written. Upstream distinguishes a pointer to an
+//! empty value from no pointer, so its pointer fields are `Option` here.
 
 use endpointd_model as model;
 use endpointd_model::{AddressType, Conditions, Hints, InvalidResourceVersion, ObjectRef};
 use serde::{Deserialize, Serialize};
 
 use crate::lenient::is_default;
-use crate::meta::{ObjectMeta, ObjectReference, Pair, labels, pairs, text};
+use crate::meta::{MapEntry, ObjectMeta, ObjectReference, labels, string_map, text};
 
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -36,8 +36,8 @@ pub struct Endpoint {
     #[serde(skip_serializing_if = "is_default")]
     pub target_ref: Option<ObjectReference>,
     #[prost(message, repeated, tag = "5")]
-    #[serde(with = "crate::pairs", skip_serializing_if = "is_default")]
-    pub deprecated_topology: Vec<Pair>,
+    #[serde(with = "crate::string_map", skip_serializing_if = "is_default")]
+    pub deprecated_topology: Vec<MapEntry>,
     #[prost(string, optional, tag = "6")]
     #[serde(skip_serializing_if = "is_default")]
     pub node_name: Option<String>,
@@ -171,7 +171,7 @@ impl From<&model::Endpoint> for Endpoint {
             },
             hostname: hostname.as_deref().map(str::to_owned),
             target_ref: target_ref.as_ref().map(ObjectReference::from),
-            deprecated_topology: pairs(deprecated_topology),
+            deprecated_topology: string_map(deprecated_topology),
             node_name: node_name.as_deref().map(str::to_owned),
             zone: zone.as_deref().map(str::to_owned),
             hints: hints.as_ref().map(EndpointHints::from),

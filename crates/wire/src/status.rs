@@ -1,4 +1,4 @@
-//! What the API server says when it refuses.
+//! `Status`, the body of an unsuccessful response.
 
 use prost::bytes::Bytes;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub struct Status {
     pub status: String,
     #[prost(string, tag = "3")]
     pub message: String,
-    /// One word for programs, such as `AlreadyExists`.
+    /// Machine-readable reason, such as `AlreadyExists`.
     #[prost(string, tag = "4")]
     pub reason: String,
     #[prost(message, required, tag = "5")]
@@ -65,7 +65,7 @@ impl Status {
     }
 }
 
-/// Reads the body of an answer that is not a success.
+/// Decodes the body of an unsuccessful response.
 pub fn decode_status(encoding: Encoding, body: &Bytes) -> Result<Status, Malformed> {
     let status = match encoding {
         Encoding::Json => read_json(body),

@@ -1,5 +1,5 @@
-//! Reading what the API server has stored of what it was sent. Mostly that is the same with new
-//! metadata, and then the rest need not be read: equal bytes are equal objects.
+//! Decodes the response to a create or an update. The stored object is usually the sent one with new
+//! metadata; then only the metadata is decoded, because equal bytes are equal objects.
 
 use endpointd_model::{EndpointSlice, Endpoints, Meta, Object};
 use prost::Message;
@@ -11,14 +11,14 @@ use crate::envelope::{Encoding, Unknown};
 use crate::malformed::Malformed;
 use crate::meta::ObjectMeta;
 
-/// A create or an update, as it was sent.
+/// The object and body of a create or an update that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentObject<'a> {
     pub object: &'a Object,
     pub body: &'a Bytes,
 }
 
-/// Reads the answer to a create or an update.
+/// Decodes the response to a create or an update.
 pub fn decode_stored(
     encoding: Encoding,
     answer: &Bytes,
@@ -35,7 +35,7 @@ pub fn decode_stored(
     }
 }
 
-/// The metadata of the answer, if nothing else is new.
+/// The metadata of the response, if all other bytes equal the sent ones.
 fn new_meta(answer: &Bytes, sent: &Bytes) -> Option<Meta> {
     let (answer, sent) = (Unknown::open(answer).ok()?, Unknown::open(sent).ok()?);
     let (meta, content) = split(&answer.raw)?;
@@ -46,7 +46,7 @@ fn new_meta(answer: &Bytes, sent: &Bytes) -> Option<Meta> {
     Meta::try_from(ObjectMeta::decode(meta).ok()?).ok()
 }
 
-/// Metadata, which is the first field of every object, and what comes after it.
+/// Splits off the metadata, which is the first field of every object.
 fn split(mut raw: &[u8]) -> Option<(&[u8], &[u8])> {
     const METADATA: u8 = 1 << 3 | 2;
     if *raw.split_off_first()? != METADATA {

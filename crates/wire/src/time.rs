@@ -1,28 +1,28 @@
-//! Timestamps in whole seconds, which is all the API server keeps.
+//! Timestamps in whole seconds, the precision of the API server.
 
 use endpointd_model::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// `metav1.Time`. Protobuf writes the zero time as an empty message, and so do we: no seconds.
+/// `metav1.Time`. The zero time is an empty protobuf message, without seconds.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Time {
     #[prost(int64, optional, tag = "1")]
     pub seconds: Option<i64>,
 }
 
-/// 0001-01-01T00:00:00Z: the zero time of Go, and the first that its JSON can say.
+/// 0001-01-01T00:00:00Z: Go's zero time, and the earliest time in its JSON.
 const SECONDS_MIN: i64 = -62_135_596_800;
 /// The last whole second of [`Timestamp`].
 const SECONDS_MAX: i64 = 253_402_207_200;
 
 impl Time {
-    /// Times that no clock shows are moved to the nearest that can be said.
+    /// A time out of range becomes the nearest time in range.
     pub fn timestamp(self) -> Timestamp {
         let seconds = self.seconds.unwrap_or(SECONDS_MIN).clamp(SECONDS_MIN, SECONDS_MAX);
         Timestamp::from_second(seconds).expect("clamped to what a timestamp can hold")
     }
 
-    /// The zero time says that there is none.
+    /// None for the zero time.
     pub fn when(self) -> Option<Timestamp> {
         let seconds = self.seconds?;
         (seconds != SECONDS_MIN).then(|| self.timestamp())

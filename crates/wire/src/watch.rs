@@ -1,4 +1,4 @@
-//! Reading a watch: bytes into frames, and a frame into what happened.
+//! Decodes a watch: splits the byte stream into frames, and decodes a frame into an event.
 
 use std::borrow::Cow;
 
@@ -8,48 +8,48 @@ use prost::bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::decode::{Decoded, from_envelope, from_json, read_json, unplaced};
+use crate::decode::{Decoded, from_envelope, from_json, malformed_without_identity, read_json};
 use crate::envelope::{Encoding, Unknown};
 use crate::malformed::Malformed;
-use crate::meta::{Pair, text};
+use crate::meta::{MapEntry, text};
 use crate::status::{Status, decode_status};
 
-/// What a watch says, by Kubernetes' names.
+/// A watch event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent<T> {
     Added(T),
     Modified(T),
-    /// As it was last.
+    /// The last state of the object.
     Deleted(T),
     Bookmark(Bookmark),
     Error(Status),
 }
 
-/// Everything up to this version has been said.
+/// All events up to this version have been sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bookmark {
     pub resource_version: ResourceVersion,
-    /// The objects that were there when the watch began have all been told.
+    /// The initial list of the watch is complete (annotation `k8s.io/initial-events-end`).
     pub ends_initial_events: bool,
 }
 
-/// A watch in pieces as they arrive, cut into frames: by length in protobuf, by line in JSON.
+/// Splits a watch stream into frames: by length prefix in protobuf, by line in JSON.
 #[derive(Debug)]
 pub struct Frames {
     encoding: Encoding,
     received: BytesMut,
-    /// Bytes of the unfinished line known to hold no line end.
+    /// Bytes of the incomplete line that contain no line end.
     n_searched: usize,
 }
 
-/// The frame is longer than [`FRAME_BYTES_MAX`]: the watch must be given up.
+/// The frame is longer than [`FRAME_BYTES_MAX`]; the watch must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("watch event longer than {FRAME_BYTES_MAX} bytes: {n_bytes}")]
 pub struct FrameTooLong {
     pub n_bytes: usize,
 }
 
-/// The limit of client-go, several times what the API server stores of one object.
+/// The limit of client-go, several times the largest object that the API server stores.
 pub const FRAME_BYTES_MAX: usize = 16 << 20;
 
 const LENGTH_BYTES: usize = 4;
@@ -101,7 +101,7 @@ impl Frames {
     }
 }
 
-/// `metav1.WatchEvent`, with the object still unread.
+/// `metav1.WatchEvent` with the object not decoded.
 #[derive(Clone, PartialEq, prost::Message)]
 struct RawEvent {
     #[prost(string, tag = "1")]
@@ -125,20 +125,20 @@ struct RawJsonEvent<'a> {
     object: &'a RawValue,
 }
 
-/// Reads one frame of a watch on `T`.
+/// Decodes one frame of a watch on `T`.
 pub fn decode_watch_event<T: Decoded>(
     encoding: Encoding,
     frame: &Bytes,
 ) -> Result<WatchEvent<T>, Malformed> {
     let (type_, object) = match encoding {
         Encoding::Json => {
-            let RawJsonEvent { type_, object } =
-                serde_json::from_slice(frame).map_err(|error| unplaced::<T>(error.to_string()))?;
+            let RawJsonEvent { type_, object } = serde_json::from_slice(frame)
+                .map_err(|error| malformed_without_identity::<T>(error.to_string()))?;
             (type_.into_owned(), frame.slice_ref(object.get().as_bytes()))
         }
         Encoding::Protobuf => {
             let RawEvent { type_, object } = RawEvent::decode(frame.clone())
-                .map_err(|error| unplaced::<T>(error.to_string()))?;
+                .map_err(|error| malformed_without_identity::<T>(error.to_string()))?;
             (type_, object.raw)
         }
     };
@@ -147,17 +147,24 @@ pub fn decode_watch_event<T: Decoded>(
         "MODIFIED" => WatchEvent::Modified(read_object(encoding, &object)?),
         "DELETED" => WatchEvent::Deleted(read_object(encoding, &object)?),
         "BOOKMARK" => {
-            let marked = read_marked(encoding, &object).map_err(unplaced::<T>)?;
-            let bookmark = Bookmark::try_from(marked.metadata);
-            WatchEvent::Bookmark(bookmark.map_err(|error| unplaced::<T>(error.to_string()))?)
+            let partial =
+                read_partial(encoding, &object).map_err(malformed_without_identity::<T>)?;
+            let bookmark = Bookmark::try_from(partial.metadata);
+            WatchEvent::Bookmark(
+                bookmark.map_err(|error| malformed_without_identity::<T>(error.to_string()))?,
+            )
         }
         "ERROR" => WatchEvent::Error(decode_status(encoding, &object)?),
-        other => return Err(unplaced::<T>(format!("unknown type of watch event: `{other}`"))),
+        other => {
+            return Err(malformed_without_identity::<T>(format!(
+                "unknown type of watch event: `{other}`"
+            )));
+        }
     })
 }
 
-/// Which object a frame is about, and the version it has now, without reading the object. Only
-/// protobuf makes that cheap; of anything else, and of a deletion, nothing is said.
+/// The key and resourceVersion of the object in a frame, without decoding the object. None for JSON,
+/// where this is not cheaper than decoding, and for events other than `ADDED` and `MODIFIED`.
 pub fn peek_key_and_version(encoding: Encoding, frame: &Bytes) -> Option<(Key, ResourceVersion)> {
     if encoding == Encoding::Json {
         return None;
@@ -166,8 +173,8 @@ pub fn peek_key_and_version(encoding: Encoding, frame: &Bytes) -> Option<(Key, R
     if !["ADDED", "MODIFIED"].contains(&type_.as_str()) {
         return None;
     }
-    let Marked { metadata } = read_marked(encoding, &object.raw).ok()?;
-    let MarkedMeta { name, namespace, resource_version, annotations: _ } = metadata;
+    let PartialObjectMetadata { metadata } = read_partial(encoding, &object.raw).ok()?;
+    let PartialMeta { name, namespace, resource_version, annotations: _ } = metadata;
     let version = ResourceVersion::parse(&resource_version).ok()?;
     Some((Key::new(text(namespace), text(name)), version))
 }
@@ -179,17 +186,17 @@ fn read_object<T: Decoded>(encoding: Encoding, object: &Bytes) -> Result<T, Malf
     }
 }
 
-/// An object of any kind of which only the mark matters.
+/// `metav1.PartialObjectMetadata`, as far as bookmarks and [`peek_key_and_version`] need it.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
-struct Marked {
+struct PartialObjectMetadata {
     #[prost(message, required, tag = "1")]
-    metadata: MarkedMeta,
+    metadata: PartialMeta,
 }
 
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct MarkedMeta {
+struct PartialMeta {
     #[prost(string, tag = "1")]
     name: String,
     #[prost(string, tag = "3")]
@@ -197,27 +204,27 @@ struct MarkedMeta {
     #[prost(string, tag = "6")]
     resource_version: String,
     #[prost(message, repeated, tag = "12")]
-    #[serde(with = "crate::pairs")]
-    annotations: Vec<Pair>,
+    #[serde(with = "crate::string_map")]
+    annotations: Vec<MapEntry>,
 }
 
-fn read_marked(encoding: Encoding, object: &Bytes) -> Result<Marked, String> {
+fn read_partial(encoding: Encoding, object: &Bytes) -> Result<PartialObjectMetadata, String> {
     match encoding {
         Encoding::Json => read_json(object),
         Encoding::Protobuf => Unknown::open(object)?.read(),
     }
 }
 
-impl TryFrom<MarkedMeta> for Bookmark {
+impl TryFrom<PartialMeta> for Bookmark {
     type Error = InvalidResourceVersion;
 
-    fn try_from(meta: MarkedMeta) -> Result<Self, Self::Error> {
-        let MarkedMeta { resource_version, annotations, .. } = meta;
+    fn try_from(meta: PartialMeta) -> Result<Self, Self::Error> {
+        let PartialMeta { resource_version, annotations, .. } = meta;
         Ok(Self {
             resource_version: ResourceVersion::parse(&resource_version)?,
             ends_initial_events: annotations
                 .iter()
-                .any(|Pair { key, value }| key == INITIAL_EVENTS_END && value == "true"),
+                .any(|MapEntry { key, value }| key == INITIAL_EVENTS_END && value == "true"),
         })
     }
 }

@@ -1,6 +1,6 @@
-//! Objects written by upstream's own code, in both encodings, must read the same; and what we
-//! write must be, to the byte, what upstream was seen to read correctly. The objects and how to
-//! renew them: `testdata/README.md`.
+//! Objects encoded by upstream's code must decode to the same value from both encodings, and our
+//! encodings must equal, byte for byte, the ones that upstream decoded correctly. `testdata/README.md`
+//! describes the objects and how to generate them again.
 
 use std::fmt::Debug;
 use std::fs;
@@ -24,7 +24,7 @@ fn read(name: &str) -> Bytes {
     fs::read(path(name)).unwrap_or_else(|error| panic!("cannot read {name}: {error}")).into()
 }
 
-/// Reads the object from both encodings with `with`, and expects one answer.
+/// Decodes the object from both encodings with `with` and expects equal results.
 fn both<R: Debug + PartialEq>(name: &str, with: impl Fn(Encoding, &Bytes) -> R) -> R {
     let json = with(Encoding::Json, &read(&format!("{name}.json")));
     let protobuf = with(Encoding::Protobuf, &read(&format!("{name}.pb")));
@@ -40,7 +40,7 @@ fn list<T: Decoded + Debug + PartialEq>(name: &str) -> Page<T> {
     both(name, |encoding, body| decode_list(encoding, body).expect("a golden list"))
 }
 
-fn check_ours(name: &str, body: &[u8]) {
+fn check_encoded(name: &str, body: &[u8]) {
     let name = format!("ours/{name}.pb");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         fs::write(path(&name), body).expect("the folder of golden objects can be written");
@@ -49,7 +49,7 @@ fn check_ours(name: &str, body: &[u8]) {
 }
 
 #[test]
-fn a_pod_full_of_other_things_is_read() {
+fn unused_fields_of_a_pod_are_skipped() {
     let pod: Pod = object("pod");
     assert_eq!((&*pod.namespace, &*pod.name, pod.resource_version), ("shop", "web-a", 100.into()));
     assert_eq!(pod.uid.to_string(), "5e2cb0a7-91d0-4a5b-8f1e-0123456789ab");
@@ -74,12 +74,12 @@ fn a_pod_full_of_other_things_is_read() {
 }
 
 #[test]
-fn an_empty_pod_is_read() {
+fn an_empty_pod_is_decoded() {
     assert_eq!(object::<Pod>("pod-bare"), Pod::default());
 }
 
 #[test]
-fn a_dual_stack_service_is_read() {
+fn a_dual_stack_service_is_decoded() {
     let service: Service = object("service");
     assert_eq!(service.cluster_ip, ClusterIp::Ip(Family::V6));
     assert_eq!(service.families, [Family::V6, Family::V4]);
@@ -95,7 +95,7 @@ fn a_dual_stack_service_is_read() {
 }
 
 #[test]
-fn a_node_is_read() {
+fn a_node_is_decoded() {
     let node: Node = object("node");
     let want = Node {
         name: "node-a".into(),
@@ -110,7 +110,7 @@ fn a_node_is_read() {
 }
 
 #[test]
-fn endpoints_are_read_and_written() {
+fn endpoints_are_decoded_and_encoded() {
     let endpoints: Endpoints = object("endpoints");
     let [subset, second] = &endpoints.subsets[..] else { panic!("two subsets") };
     let nodes: Vec<_> =
@@ -120,11 +120,11 @@ fn endpoints_are_read_and_written() {
     assert_eq!(second.ports[0].protocol, Protocol::Sctp);
     assert!(endpoints.meta.is_deleting());
     assert_eq!(endpoints.meta.deletion_grace_secs, Some(0));
-    check_ours("endpoints", &encode(Encoding::Protobuf, &Object::Endpoints(endpoints)));
+    check_encoded("endpoints", &encode(Encoding::Protobuf, &Object::Endpoints(endpoints)));
 }
 
 #[test]
-fn a_slice_is_read_and_written() {
+fn a_slice_is_decoded_and_encoded() {
     let slice: EndpointSlice = object("endpointslice");
     let [full, hollow, bare] = &slice.endpoints[..] else { panic!("three endpoints") };
     assert_eq!(full.hints.as_ref().unwrap().for_zones.len(), 2);
@@ -138,10 +138,10 @@ fn a_slice_is_read_and_written() {
     assert_eq!(slice.meta.owners.len(), 2);
     assert_eq!(slice.meta.annotations.len(), 2);
     assert_eq!(slice.meta.finalizers.len(), 1);
-    check_ours("endpointslice", &encode(Encoding::Protobuf, &Object::Slice(slice)));
+    check_encoded("endpointslice", &encode(Encoding::Protobuf, &Object::Slice(slice)));
 }
 
-/// What is taken from the witness was not read from the answer.
+/// Content that comes from `witness` was not decoded from the response.
 fn stored(name: &str, witness: &Object, sent: &Object) -> Object {
     let answer = read(&format!("{name}.pb"));
     let body = encode(Encoding::Protobuf, sent).into();
@@ -150,41 +150,41 @@ fn stored(name: &str, witness: &Object, sent: &Object) -> Object {
 }
 
 #[test]
-fn a_slice_stored_as_it_was_sent_is_not_read_again() {
+fn a_slice_stored_as_sent_is_not_decoded_again() {
     let slice: EndpointSlice = object("endpointslice");
     let meta = Meta { name: "witness".into(), ..Meta::default() };
     let witness = Object::Slice(EndpointSlice { meta, ..EndpointSlice::default() });
     let whole = Object::Slice(slice.clone());
-    let told = stored("endpointslice", &witness, &whole);
+    let events = stored("endpointslice", &witness, &whole);
     let expected = EndpointSlice { meta: slice.meta.clone(), ..EndpointSlice::default() };
-    assert_eq!(told, Object::Slice(expected), "new metadata, and the rest as it was sent");
+    assert_eq!(events, Object::Slice(expected), "new metadata, and the rest as it was sent");
     let mut other = slice;
     other.endpoints[1].zone = Some("elsewhere".into());
     assert_eq!(stored("endpointslice", &witness, &Object::Slice(other)), whole);
 }
 
 #[test]
-fn endpoints_stored_as_they_were_sent_are_not_read_again() {
+fn endpoints_stored_as_sent_are_not_decoded_again() {
     let endpoints: Endpoints = object("endpoints");
     let witness = Object::Endpoints(Endpoints::default());
     let whole = Object::Endpoints(endpoints.clone());
-    let told = stored("endpoints", &witness, &whole);
+    let events = stored("endpoints", &witness, &whole);
     let expected = Endpoints { meta: endpoints.meta.clone(), ..Endpoints::default() };
-    assert_eq!(told, Object::Endpoints(expected), "new metadata, and the rest as it was sent");
+    assert_eq!(events, Object::Endpoints(expected), "new metadata, and the rest as it was sent");
     let mut other = endpoints;
     other.subsets.pop();
     assert_eq!(stored("endpoints", &witness, &Object::Endpoints(other)), whole);
 }
 
 #[test]
-fn a_delete_is_written() {
+fn a_delete_is_encoded() {
     let target = DeleteTarget {
         resource: PublishedResource::Slices,
         key: Key::new("shop", "web-x7k2p"),
         uid: "9d3c1d3e-57b8-4a59-9a43-9e55a2f6e7f1".into(),
         resource_version: 4711.into(),
     };
-    check_ours("deleteoptions", &encode_delete(Encoding::Protobuf, &target));
+    check_encoded("deleteoptions", &encode_delete(Encoding::Protobuf, &target));
     let json = concat!(
         r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":"#,
         r#"{"uid":"9d3c1d3e-57b8-4a59-9a43-9e55a2f6e7f1","resourceVersion":"4711"}}"#
@@ -193,7 +193,7 @@ fn a_delete_is_written() {
 }
 
 #[test]
-fn lists_are_read() {
+fn lists_are_decoded() {
     let pods: Page<Pod> = list("podlist");
     assert_eq!((pods.resource_version, pods.continue_token.as_deref()), (200.into(), Some("next")));
     assert_eq!(pods.items[0], object("pod"));
@@ -205,7 +205,7 @@ fn lists_are_read() {
 }
 
 #[test]
-fn a_refusal_is_read() {
+fn a_status_is_decoded() {
     let status: Status =
         both("status", |encoding, body| decode_status(encoding, body).expect("a status"));
     assert_eq!((status.code, status.reason.as_str()), (403, "Forbidden"));
@@ -213,15 +213,15 @@ fn a_refusal_is_read() {
     assert_eq!(status.details.retry_after_seconds, 2);
 }
 
-/// One line for each event of a stream that arrives in pieces of `n_bytes`.
-fn told(encoding: Encoding, stream: &[u8], n_bytes: usize) -> Vec<String> {
+/// One line for each event of a stream that is received in pieces of `n_bytes`.
+fn events(encoding: Encoding, stream: &[u8], n_bytes: usize) -> Vec<String> {
     let mut frames = Frames::new(encoding);
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for piece in stream.chunks(n_bytes) {
         frames.push(piece);
         while let Some(frame) = frames.next_frame().expect("short frames") {
             let event = decode_watch_event::<Pod>(encoding, &frame).expect("a golden event");
-            told.push(match event {
+            events.push(match event {
                 WatchEvent::Added(pod) => format!("added {}", pod.resource_version),
                 WatchEvent::Modified(pod) => format!("modified {}", pod.resource_version),
                 WatchEvent::Deleted(pod) => format!("deleted {}", pod.resource_version),
@@ -232,11 +232,11 @@ fn told(encoding: Encoding, stream: &[u8], n_bytes: usize) -> Vec<String> {
             });
         }
     }
-    told
+    events
 }
 
 #[test]
-fn a_watch_is_read_however_it_is_cut() {
+fn a_watch_is_decoded_from_pieces_of_any_length() {
     let want = [
         "added 100",
         "bookmark 101 true",
@@ -246,13 +246,13 @@ fn a_watch_is_read_however_it_is_cut() {
         "error 410 Expired",
     ];
     for n_bytes in [1, 7, 1000, usize::MAX] {
-        assert_eq!(told(Encoding::Json, &read("watch.jsonl"), n_bytes), want);
-        assert_eq!(told(Encoding::Protobuf, &read("watch.pb"), n_bytes), want);
+        assert_eq!(events(Encoding::Json, &read("watch.jsonl"), n_bytes), want);
+        assert_eq!(events(Encoding::Protobuf, &read("watch.pb"), n_bytes), want);
     }
 }
 
 #[test]
-fn a_version_can_be_read_without_its_object() {
+fn a_version_is_decoded_without_its_object() {
     let mut frames = Frames::new(Encoding::Protobuf);
     frames.push(&read("watch.pb"));
     let mut versions = Vec::new();
@@ -266,7 +266,7 @@ fn a_version_can_be_read_without_its_object() {
 }
 
 #[test]
-fn an_answer_of_another_kind_is_malformed() {
+fn a_response_of_another_kind_is_malformed() {
     for (encoding, name) in [(Encoding::Json, "status.json"), (Encoding::Protobuf, "status.pb")] {
         let error = decode::<Pod>(encoding, &read(name)).unwrap_err();
         let want = "malformed Pod without a name: the object is of another kind: `v1` `Status`";

@@ -1,4 +1,4 @@
-//! What is read from JSON that upstream would not have written: sparse, null, or wrong.
+//! Decoding of JSON that upstream would not encode: missing, null, or wrong fields.
 
 use endpointd_model::{ClusterIp, EndpointSlice, Endpoints, Family, Node, Phase, Pod, Protocol};
 use endpointd_model::{Service, TargetPort, TopologyMode};
@@ -19,7 +19,7 @@ fn refuse<T: Decoded>(body: &str) -> Malformed {
 }
 
 #[test]
-fn a_service_is_read_with_the_defaults_of_the_api_server() {
+fn a_service_is_decoded_with_the_defaults_of_the_api_server() {
     let service: Service = read(&json!({
         "metadata": {"name": "web", "labels": {"a": null}},
         "spec": {"ports": [{"port": 80}, {"port": 81, "targetPort": null, "protocol": null},
@@ -39,7 +39,7 @@ fn a_service_is_read_with_the_defaults_of_the_api_server() {
 }
 
 #[test]
-fn cluster_ips_are_told_apart() {
+fn cluster_ips_are_classified() {
     for (text, want) in [
         (json!(null), ClusterIp::Unset),
         (json!(""), ClusterIp::Unset),
@@ -63,7 +63,7 @@ fn the_older_topology_annotation_wins() {
 }
 
 #[test]
-fn a_pod_is_read() {
+fn a_pod_is_decoded() {
     let pod: Pod = read(&json!({
         "metadata": {"deletionTimestamp": "0001-01-01T00:00:00Z"},
         "spec": {"nodeName": "", "hostname": "", "containers": [null, {"ports": [
@@ -80,13 +80,13 @@ fn a_pod_is_read() {
     let ports: Vec<&str> = pod.named_ports.iter().map(|port| &*port.name).collect();
     assert_eq!(ports, ["x", "always"]);
     let readiness = pod.readiness.expect("a condition");
-    // Whole seconds, as protobuf would have said it.
+    // Whole seconds, as in protobuf.
     assert_eq!(readiness.since.expect("a time").to_string(), "2026-01-01T00:00:00Z");
     assert!(!readiness.is_ready);
 }
 
 #[test]
-fn a_node_is_read() {
+fn a_node_is_decoded() {
     let object = json!({
         "metadata": {"labels": {"topology.kubernetes.io/zone": "",
             "node-role.kubernetes.io/master": ""}},
@@ -98,7 +98,7 @@ fn a_node_is_read() {
 }
 
 #[test]
-fn no_creation_time_is_none_in_every_spelling() {
+fn every_form_of_no_creation_time_is_none() {
     for time in [json!(null), json!("0001-01-01T00:00:00Z")] {
         let object = json!({"metadata": {"creationTimestamp": time}});
         assert_eq!(read::<Service>(&object).created, None);
@@ -108,7 +108,7 @@ fn no_creation_time_is_none_in_every_spelling() {
 }
 
 #[test]
-fn nothing_at_all_is_an_empty_object() {
+fn an_object_without_fields_is_empty() {
     for body in [json!({}), json!({"metadata": null, "spec": null, "status": null})] {
         assert_eq!(read::<Pod>(&body), Pod::default());
         assert_eq!(read::<Service>(&body), Service::default());
@@ -132,7 +132,7 @@ fn a_malformed_object_is_reported_by_name_and_field() {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
+fn malformed_objects_give_their_field_and_reason() {
     for (body, path) in [
         (r#"{"metadata": []}"#, "metadata"),
         (r#"{"metadata": {"labels": {"a": 1}}}"#, "metadata.labels.a"),
@@ -152,7 +152,7 @@ fn what_is_wrong_is_found() {
 }
 
 #[test]
-fn a_malformed_item_leaves_its_neighbours_alone() {
+fn a_malformed_item_does_not_affect_other_items() {
     let list = json!({"apiVersion": "v1", "kind": "PodList", "items": [
         {"metadata": {"name": "a"}},
         {"metadata": {"name": "b", "namespace": "shop"}, "spec": {"nodeName": 7}},
@@ -165,7 +165,7 @@ fn a_malformed_item_leaves_its_neighbours_alone() {
 }
 
 #[test]
-fn objects_of_any_kind_are_told_apart() {
+fn objects_of_any_kind_are_recognized() {
     let kind = |api_version: &str, kind: &str| {
         AnyObject::from_value(&json!({"apiVersion": api_version, "kind": kind}))
             .expect("an object of some kind")
@@ -208,7 +208,7 @@ fn lists_are_flattened_in_order() {
 }
 
 #[test]
-fn media_types_are_known_whatever_their_parameters() {
+fn media_types_are_recognized_with_any_parameters() {
     let of = Encoding::of_media_type;
     assert_eq!(of("application/json; charset=utf-8"), Some(Encoding::Json));
     let stream = "application/vnd.kubernetes.protobuf;stream=watch";
@@ -217,7 +217,7 @@ fn media_types_are_known_whatever_their_parameters() {
 }
 
 #[test]
-fn a_frame_that_never_ends_is_given_up() {
+fn a_frame_over_the_limit_is_an_error() {
     let mut frames = Frames::new(Encoding::Protobuf);
     frames.push(&[0xff; 8]);
     assert!(frames.next_frame().is_err());

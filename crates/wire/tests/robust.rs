@@ -1,5 +1,5 @@
-//! Nothing that arrives makes us panic: not noise, not an object with one node replaced, not
-//! nesting without end. And null is fine everywhere.
+//! No input makes decoding panic: random bytes, objects with one value replaced, deep nesting. Null is
+//! accepted everywhere.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn golden(name: &str) -> Vec<u8> {
     fs::read(format!("{}/testdata/{name}", env!("CARGO_MANIFEST_DIR"))).expect("a golden object")
 }
 
-/// Tries everything that reads, and only wants an answer.
+/// Calls every decoding function; only a panic fails.
 fn read_every_way(encoding: Encoding, body: &Bytes) {
     fn read<T: Decoded>(encoding: Encoding, body: &Bytes) {
         let _ = decode::<T>(encoding, body);
@@ -36,7 +36,7 @@ fn read_every_way(encoding: Encoding, body: &Bytes) {
     while let Ok(Some(_)) = frames.next_frame() {}
 }
 
-/// In an envelope that does not say what is in it, so that it is always opened.
+/// An envelope without apiVersion and kind, which every function accepts.
 fn enveloped(raw: &[u8]) -> Bytes {
     let mut length = raw.len();
     let mut body = b"k8s\0\x12".to_vec();
@@ -49,7 +49,7 @@ fn enveloped(raw: &[u8]) -> Bytes {
     body.into()
 }
 
-/// JSON of any shape, with the field names that matter mixed in.
+/// JSON of any shape, with some field names that are decoded.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -77,14 +77,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn noise_is_survived(noise in vec(any::<u8>(), 0..200)) {
+    fn random_bytes_do_not_panic(noise in vec(any::<u8>(), 0..200)) {
         read_every_way(Encoding::Json, &noise.clone().into());
         read_every_way(Encoding::Protobuf, &enveloped(&noise));
         read_every_way(Encoding::Protobuf, &noise.into());
     }
 
     #[test]
-    fn damaged_protobuf_is_survived(
+    fn damaged_protobuf_does_not_panic(
         kind in 0..KINDS.len(),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_is_survived(value in any_json(), kind in 0..5usize) {
+    fn any_json_does_not_panic(value in any_json(), kind in 0..5usize) {
         read_every_way(Encoding::Json, &value.to_string().into());
         let (api_version, kind) = [
             ("v1", "Pod"), ("v1", "Service"), ("v1", "Node"), ("v1", "Endpoints"),
@@ -119,7 +119,7 @@ proptest! {
     }
 }
 
-/// Every place in `value`, as a JSON pointer and as a path.
+/// Every value in `value`, as a JSON pointer and as a path.
 fn places(value: &Value, pointer: &str, path: &str, found: &mut Vec<(String, String)>) {
     match value {
         Value::Object(fields) => {
@@ -141,7 +141,7 @@ fn places(value: &Value, pointer: &str, path: &str, found: &mut Vec<(String, Str
     }
 }
 
-/// Each golden object with each of its nodes replaced in turn.
+/// Each golden object with each of its values replaced in turn.
 fn each_replaced(with: &Value, mut check: impl FnMut(&Value, &str)) {
     for kind in KINDS {
         let object: Value = serde_json::from_slice(&golden(&format!("{kind}.json"))).expect("JSON");
@@ -159,7 +159,7 @@ fn each_replaced(with: &Value, mut check: impl FnMut(&Value, &str)) {
 }
 
 #[test]
-fn null_is_fine_everywhere() {
+fn null_is_accepted_everywhere() {
     each_replaced(&Value::Null, |object, path| {
         let read = AnyObject::from_value(object);
         assert!(matches!(read, Ok(Some(_))), "{path}: {read:?}");
@@ -167,7 +167,7 @@ fn null_is_fine_everywhere() {
 }
 
 #[test]
-fn a_wrong_type_is_reported_where_it_is() {
+fn a_wrong_type_is_reported_with_its_field() {
     let deep = (0..100).fold(json!([]), |inner, _| json!([inner]));
     let replacements =
         [json!(7), json!(-1.5), json!("text"), json!(true), json!([{}]), json!({"a": 1}), deep];
@@ -186,7 +186,7 @@ fn a_wrong_type_is_reported_where_it_is() {
 }
 
 #[test]
-fn nesting_without_end_is_survived() {
+fn deep_nesting_does_not_panic() {
     let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
     for body in [
         deep(200_000),
@@ -196,16 +196,16 @@ fn nesting_without_end_is_survived() {
     ] {
         read_every_way(Encoding::Json, &body.into());
     }
-    // A field we do not read may be as deep as it likes.
+    // A field that is not decoded may have any depth.
     let ignored: Bytes = format!(r#"{{"spec": {{"volumes": {}}}}}"#, deep(200_000)).into();
     assert!(decode::<Pod>(Encoding::Json, &ignored).is_ok());
-    // Groups are the only nesting that protobuf lets a reader follow blindly.
+    // Groups are the only nesting that prost follows in unknown fields.
     let groups: Bytes = enveloped(&vec![0xa3; 200_000]);
     read_every_way(Encoding::Protobuf, &groups);
 }
 
 #[test]
-fn a_malformed_item_of_a_protobuf_list_leaves_its_neighbours_alone() {
+fn a_malformed_item_of_a_protobuf_list_does_not_affect_other_items() {
     let mut body = golden("podlist.pb");
     let at = body.windows(6).position(|window| window == b"node-a").expect("the first pod's node");
     body[at] = 0xff;

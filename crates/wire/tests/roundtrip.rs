@@ -1,4 +1,4 @@
-//! What is written reads back as it was, in both encodings, whatever is in it.
+//! Encoding and then decoding gives the same object, in both encodings.
 
 use endpointd_model::{
     AddressType, Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints,
@@ -10,13 +10,13 @@ use proptest::collection::vec;
 use proptest::option::of as maybe;
 use proptest::prelude::*;
 
-/// Mostly like names, sometimes anything.
+/// Mostly names, sometimes any text.
 fn text() -> impl Strategy<Value = SharedStr> {
     prop_oneof![3 => "[a-z0-9.-]{0,8}", 1 => any::<String>()].prop_map(SharedStr::from)
 }
 
-/// What is behind no pointer upstream cannot be present and empty.
-fn some_text() -> impl Strategy<Value = Option<SharedStr>> {
+/// Fields that are not behind a pointer upstream cannot be present and empty.
+fn nonempty_text() -> impl Strategy<Value = Option<SharedStr>> {
     maybe(text()).prop_map(|text| text.filter(|text| !text.is_empty()))
 }
 
@@ -70,7 +70,7 @@ fn object_ref() -> impl Strategy<Value = ObjectRef> {
 }
 
 fn meta() -> impl Strategy<Value = Meta> {
-    let names = (text(), text(), some_text(), uid(), any::<u64>());
+    let names = (text(), text(), nonempty_text(), uid(), any::<u64>());
     let generation = maybe(any::<i64>().prop_filter("absent", |&generation| generation != 0));
     let times = (maybe(time()), maybe(time()), maybe(any::<i64>()));
     let sets = (labels(), labels(), vec(owner(), 0..3), vec(text(), 0..3));
@@ -142,7 +142,7 @@ fn slice() -> impl Strategy<Value = EndpointSlice> {
 }
 
 fn address() -> impl Strategy<Value = EndpointAddress> {
-    (text(), some_text(), maybe(text()), maybe(object_ref())).prop_map(
+    (text(), nonempty_text(), maybe(text()), maybe(object_ref())).prop_map(
         |(ip, hostname, node_name, target_ref)| EndpointAddress {
             ip,
             hostname,
@@ -171,7 +171,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn a_slice_reads_back_as_it_was(slice in slice()) {
+    fn a_slice_round_trips(slice in slice()) {
         let object = Object::Slice(slice.clone());
         for encoding in BOTH {
             let read = decode(encoding, &encode(encoding, &object).into());
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn endpoints_read_back_as_they_were(endpoints in endpoints()) {
+    fn endpoints_round_trip(endpoints in endpoints()) {
         let object = Object::Endpoints(endpoints.clone());
         for encoding in BOTH {
             let read = decode(encoding, &encode(encoding, &object).into());
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn a_value_and_a_body_say_the_same(slice in slice()) {
+    fn a_json_value_equals_the_json_body(slice in slice()) {
         let object = Object::Slice(slice);
         let body: serde_json::Value =
             serde_json::from_slice(&encode(Encoding::Json, &object)).expect("JSON");
@@ -198,7 +198,7 @@ proptest! {
 }
 
 #[test]
-fn only_the_lists_of_a_slice_are_written_empty() {
+fn only_the_lists_of_a_slice_are_encoded_when_empty() {
     let slice = to_json_value(&Object::Slice(EndpointSlice::default()));
     let want = concat!(
         r#"{"addressType":"IPv4","apiVersion":"discovery.k8s.io/v1","endpoints":[],"#,

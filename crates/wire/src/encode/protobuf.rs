@@ -1,23 +1,24 @@
-//! Slices and Endpoints as protobuf, straight from the model. What is not metadata is written
-//! byte for byte as the API server writes it, so that its answer can be compared with what was sent.
+//! Encodes EndpointSlices and Endpoints as protobuf, directly from the model. Everything except
+//! metadata has the same bytes as the API server's encoding, so that its response can be compared with
+//! the request.
 //!
-//! The last field of each message comes first: see [`Backwards`].
+//! The last field of each message is written first: see [`ReverseEncoder`].
 
 use endpointd_model::{
     Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Hints, Labels,
     Meta, Object, ObjectRef, OwnerRef, SharedStr, Subset, SubsetPort, Uid,
 };
 
-use super::backwards::Backwards;
+use super::reverse_encoder::ReverseEncoder;
 use crate::decode::Decoded;
 use crate::envelope::MAGIC;
 use crate::time::Time;
 
-/// What an endpoint or an address takes, and what an object takes besides.
+/// Estimated size of one endpoint or address, and of the rest of an object.
 const ROW_BYTES: usize = 224;
 const OTHER_BYTES: usize = 768;
 
-/// The body of a create or an update, envelope included.
+/// The body of a create or an update with its envelope.
 pub(super) fn body(object: &Object) -> Vec<u8> {
     match object {
         Object::Slice(one) => enveloped::<EndpointSlice>(one.endpoints.len(), |to| slice(to, one)),
@@ -29,26 +30,26 @@ pub(super) fn body(object: &Object) -> Vec<u8> {
     }
 }
 
-fn enveloped<T: Decoded>(n_rows: usize, write: impl FnOnce(&mut Backwards)) -> Vec<u8> {
-    let mut to = Backwards::with_room(OTHER_BYTES + n_rows * ROW_BYTES);
+fn enveloped<T: Decoded>(n_rows: usize, write: impl FnOnce(&mut ReverseEncoder)) -> Vec<u8> {
+    let mut to = ReverseEncoder::with_capacity(OTHER_BYTES + n_rows * ROW_BYTES);
     to.message(2, write);
     to.message(1, |to| {
-        to.text(2, T::KIND);
-        to.text(1, T::API_VERSION);
+        to.string(2, T::KIND);
+        to.string(1, T::API_VERSION);
     });
     to.bytes(MAGIC);
     to.finish()
 }
 
-fn slice(to: &mut Backwards, slice: &EndpointSlice) {
+fn slice(to: &mut ReverseEncoder, slice: &EndpointSlice) {
     let EndpointSlice { meta: metadata, address_type, endpoints, ports } = slice;
-    to.text(4, address_type.as_str());
+    to.string(4, address_type.as_str());
     to.messages(3, ports, slice_port);
     to.messages(2, endpoints, endpoint);
     to.message(1, |to| meta(to, metadata));
 }
 
-fn endpoint(to: &mut Backwards, endpoint: &Endpoint) {
+fn endpoint(to: &mut ReverseEncoder, endpoint: &Endpoint) {
     let Endpoint {
         addresses,
         conditions,
@@ -61,34 +62,34 @@ fn endpoint(to: &mut Backwards, endpoint: &Endpoint) {
     } = endpoint;
     if let Some(Hints { for_zones, for_nodes }) = hints {
         to.message(8, |to| {
-            let named = |to: &mut Backwards, name: &SharedStr| to.text(1, name);
+            let named = |to: &mut ReverseEncoder, name: &SharedStr| to.string(1, name);
             to.messages(2, for_nodes, named);
             to.messages(1, for_zones, named);
         });
     }
-    to.optional_text(7, zone.as_ref());
-    to.optional_text(6, node_name.as_ref());
-    pairs(to, 5, deprecated_topology);
+    to.opt_string(7, zone.as_ref());
+    to.opt_string(6, node_name.as_ref());
+    string_map(to, 5, deprecated_topology);
     target(to, 4, target_ref.as_ref());
-    to.optional_text(3, hostname.as_ref());
+    to.opt_string(3, hostname.as_ref());
     to.message(2, |to| {
         let Conditions { ready, serving, terminating } = conditions;
-        to.optional_number(3, *terminating);
-        to.optional_number(2, *serving);
-        to.optional_number(1, *ready);
+        to.opt_int(3, *terminating);
+        to.opt_int(2, *serving);
+        to.opt_int(1, *ready);
     });
-    addresses.iter().rev().for_each(|address| to.text(1, address));
+    addresses.iter().rev().for_each(|address| to.string(1, address));
 }
 
-fn slice_port(to: &mut Backwards, port: &EndpointPort) {
+fn slice_port(to: &mut ReverseEncoder, port: &EndpointPort) {
     let EndpointPort { name, port, protocol, app_protocol } = port;
-    to.optional_text(4, app_protocol.as_ref());
-    to.optional_number(3, *port);
-    to.optional_text(2, protocol.as_ref().map(|protocol| protocol.as_str()));
-    to.optional_text(1, name.as_ref());
+    to.opt_string(4, app_protocol.as_ref());
+    to.opt_int(3, *port);
+    to.opt_string(2, protocol.as_ref().map(|protocol| protocol.as_str()));
+    to.opt_string(1, name.as_ref());
 }
 
-fn endpoints(to: &mut Backwards, endpoints: &Endpoints) {
+fn endpoints(to: &mut ReverseEncoder, endpoints: &Endpoints) {
     let Endpoints { meta: metadata, subsets } = endpoints;
     to.messages(2, subsets, |to, subset| {
         let Subset { addresses, not_ready_addresses, ports } = subset;
@@ -99,38 +100,38 @@ fn endpoints(to: &mut Backwards, endpoints: &Endpoints) {
     to.message(1, |to| meta(to, metadata));
 }
 
-fn subset_address(to: &mut Backwards, address: &EndpointAddress) {
+fn subset_address(to: &mut ReverseEncoder, address: &EndpointAddress) {
     let EndpointAddress { ip, hostname, node_name, target_ref } = address;
-    to.optional_text(4, node_name.as_ref());
-    to.text(3, hostname.as_deref().unwrap_or_default());
+    to.opt_string(4, node_name.as_ref());
+    to.string(3, hostname.as_deref().unwrap_or_default());
     target(to, 2, target_ref.as_ref());
-    to.text(1, ip);
+    to.string(1, ip);
 }
 
-fn subset_port(to: &mut Backwards, port: &SubsetPort) {
+fn subset_port(to: &mut ReverseEncoder, port: &SubsetPort) {
     let SubsetPort { name, port, protocol, app_protocol } = port;
-    to.optional_text(4, app_protocol.as_ref());
-    to.text(3, protocol.as_str());
-    to.number(2, *port);
-    to.text(1, name);
+    to.opt_string(4, app_protocol.as_ref());
+    to.string(3, protocol.as_str());
+    to.int(2, *port);
+    to.string(1, name);
 }
 
-fn target(to: &mut Backwards, tag: u32, target: Option<&ObjectRef>) {
+fn target(to: &mut ReverseEncoder, tag: u32, target: Option<&ObjectRef>) {
     let Some(target) = target else { return };
     let ObjectRef { kind, namespace, name, uid, api_version, resource_version, field_path } =
         target;
     to.message(tag, |to| {
-        to.text(7, field_path);
-        to.text(6, resource_version);
-        to.text(5, api_version);
-        uid.with_text(|uid| to.text(4, uid));
-        to.text(3, name);
-        to.text(2, namespace);
-        to.text(1, kind);
+        to.string(7, field_path);
+        to.string(6, resource_version);
+        to.string(5, api_version);
+        uid.with_text(|uid| to.string(4, uid));
+        to.string(3, name);
+        to.string(2, namespace);
+        to.string(1, kind);
     });
 }
 
-fn meta(to: &mut Backwards, meta: &Meta) {
+fn meta(to: &mut ReverseEncoder, meta: &Meta) {
     let Meta {
         namespace,
         name,
@@ -146,44 +147,44 @@ fn meta(to: &mut Backwards, meta: &Meta) {
         owners,
         finalizers,
     } = meta;
-    finalizers.iter().rev().for_each(|finalizer| to.text(14, finalizer));
+    finalizers.iter().rev().for_each(|finalizer| to.string(14, finalizer));
     to.messages(13, owners, owner);
-    pairs(to, 12, annotations);
-    pairs(to, 11, labels);
-    to.optional_number(10, *deletion_grace_secs);
+    string_map(to, 12, annotations);
+    string_map(to, 11, labels);
+    to.opt_int(10, *deletion_grace_secs);
     for (tag, at) in [(9, deleted), (8, created)] {
         if let Some(at) = at {
-            to.message(tag, |to| to.optional_number(1, Time::from(*at).seconds));
+            to.message(tag, |to| to.opt_int(1, Time::from(*at).seconds));
         }
     }
-    to.optional_number(7, generation.filter(|generation| *generation != 0));
-    to.some_text(6, &resource_version.to_string());
-    some_uid(to, 5, uid);
-    to.some_text(3, namespace);
-    to.some_text(2, generate_name.as_deref().unwrap_or_default());
-    to.some_text(1, name);
+    to.opt_int(7, generation.filter(|generation| *generation != 0));
+    to.string_if_nonempty(6, &resource_version.to_string());
+    uid_if_nonempty(to, 5, uid);
+    to.string_if_nonempty(3, namespace);
+    to.string_if_nonempty(2, generate_name.as_deref().unwrap_or_default());
+    to.string_if_nonempty(1, name);
 }
 
-fn owner(to: &mut Backwards, owner: &OwnerRef) {
+fn owner(to: &mut ReverseEncoder, owner: &OwnerRef) {
     let OwnerRef { api_version, kind, name, uid, controller, block_owner_deletion } = owner;
-    to.optional_number(7, *block_owner_deletion);
-    to.optional_number(6, *controller);
-    to.some_text(5, api_version);
-    some_uid(to, 4, uid);
-    to.some_text(3, name);
-    to.some_text(1, kind);
+    to.opt_int(7, *block_owner_deletion);
+    to.opt_int(6, *controller);
+    to.string_if_nonempty(5, api_version);
+    uid_if_nonempty(to, 4, uid);
+    to.string_if_nonempty(3, name);
+    to.string_if_nonempty(1, kind);
 }
 
-fn some_uid(to: &mut Backwards, tag: u32, uid: &Uid) {
-    uid.with_text(|uid| to.some_text(tag, uid));
+fn uid_if_nonempty(to: &mut ReverseEncoder, tag: u32, uid: &Uid) {
+    uid.with_text(|uid| to.string_if_nonempty(tag, uid));
 }
 
-/// In the order of their keys, as upstream writes a map.
-fn pairs(to: &mut Backwards, tag: u32, labels: &Labels) {
+/// Sorted by key, as upstream writes maps.
+fn string_map(to: &mut ReverseEncoder, tag: u32, labels: &Labels) {
     for (key, value) in labels.iter().rev() {
         to.message(tag, |to| {
-            to.text(2, value);
-            to.text(1, key);
+            to.string(2, value);
+            to.string(1, key);
         });
     }
 }
