@@ -1,4 +1,4 @@
-//! What was done with a world, by either side, in canonical form.
+//! The result of one sync, upstream's or ours, in canonical form.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ pub struct Answer {
     pub n_writes: BTreeMap<String, usize>,
     pub events: Vec<String>,
     pub errors: Vec<String>,
-    /// The Service's slices afterwards, whoever manages them.
+    /// The Service's slices after the sync, of all managers.
     pub slices: Vec<Value>,
     pub endpoints: Value,
 }
 
 impl Answer {
-    /// Upstream's.
+    /// Upstream's result.
     pub fn expected(expected: &Expected, known: &KnownNames) -> Self {
         let text = |value: &Value, field: &str| value[field].as_str().unwrap_or("").to_owned();
         let mut answer = Self { errors: expected.errors.clone(), ..Self::default() };
@@ -53,8 +53,8 @@ impl Answer {
         answer.sorted()
     }
 
-    /// Ours: the plan, and the world after it.
-    pub fn ours(plan: &Plan, world: &ClusterState, key: &Key, known: &KnownNames) -> Self {
+    /// Our result: the plan, and the cluster state after it.
+    pub fn ours(plan: &Plan, cluster: &ClusterState, key: &Key, known: &KnownNames) -> Self {
         let mut answer = Self::default();
         if let Some(Retry::MissingNodes(messages)) = &plan.retry {
             answer.errors = messages.clone();
@@ -75,7 +75,7 @@ impl Answer {
                 &on,
             ));
         }
-        let of_service = world.slices.values().filter(|slice| {
+        let of_service = cluster.slices.values().filter(|slice| {
             slice.meta.namespace == key.namespace
                 && slice.meta.labels.has(names::SERVICE_NAME, &key.name)
         });
@@ -83,7 +83,7 @@ impl Answer {
             |object: endpointd_model::Object| canonical::object(&to_json_value(&object), known);
         answer.slices =
             of_service.map(|one| json(endpointd_model::Object::Slice(one.clone()))).collect();
-        if let Some(endpoints) = world.endpoints.get(key) {
+        if let Some(endpoints) = cluster.endpoints.get(key) {
             answer.endpoints = json(endpointd_model::Object::Endpoints(endpoints.clone()));
         }
         answer.sorted()

@@ -1,11 +1,11 @@
-//! Objects and writes with everything removed that carries no meaning: order inside a slice,
-//! generated names, versions, empty lists.
+//! Canonical form of objects and writes: without order inside a slice, generated names, versions, and
+//! empty lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-/// Names that exist in the world; all others were generated and compare as one.
+/// Names that exist in the case; all other names are generated and compare as equal.
 pub type KnownNames = BTreeSet<String>;
 
 /// A write in canonical form. The namespace is that of the key and is not compared.
@@ -33,7 +33,7 @@ pub fn object(value: &Value, known: &KnownNames) -> Value {
         for volatile in ["resourceVersion", "uid", "generation", "namespace", "creationTimestamp"] {
             meta.remove(volatile);
         }
-        // When it was is the API server's business; that it was is not.
+        // Only the presence of a deletionTimestamp is compared.
         if let Some(deleted) = meta.get_mut("deletionTimestamp") {
             *deleted = true.into();
         }
@@ -78,7 +78,7 @@ fn without_empty_lists(value: &Value) -> Value {
     }
 }
 
-/// An event; several errors quoted in one message come in any order.
+/// An event in canonical form; several errors in one message are sorted.
 pub fn event(kind: &str, reason: &str, message: &str, on: &str) -> String {
     json!([kind, reason, sorted_errors(message), on]).to_string()
 }
@@ -91,7 +91,7 @@ fn sorted_errors(message: &str) -> String {
     format!("{head}[{}]", errors.join(", "))
 }
 
-/// Slices grouped by what endpoints of one group share: address type, ports, labels.
+/// Slices grouped by address type, ports, and labels.
 pub fn by_group(slices: &[Value]) -> BTreeMap<String, Vec<&Value>> {
     let mut groups: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for slice in slices {
@@ -105,7 +105,7 @@ fn endpoints(slice: &Value) -> &[Value] {
     slice["endpoints"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// How many endpoints each slice of a group holds.
+/// The number of endpoints of each slice of a group.
 pub fn shape(slices: &[Value]) -> BTreeMap<String, Vec<usize>> {
     let sizes = |group: Vec<&Value>| {
         let mut sizes: Vec<usize> = group.into_iter().map(|slice| endpoints(slice).len()).collect();
@@ -115,7 +115,7 @@ pub fn shape(slices: &[Value]) -> BTreeMap<String, Vec<usize>> {
     by_group(slices).into_iter().map(|(group, slices)| (group, sizes(slices))).collect()
 }
 
-/// Whether hints count.
+/// Whether hints are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum HintsIn {
     Compared,
@@ -137,6 +137,6 @@ pub fn union(slices: &[Value], hints: HintsIn) -> BTreeMap<String, Vec<String>> 
         all
     };
     let unions = by_group(slices).into_iter().map(|(group, slices)| (group, all(slices)));
-    // As the oracle has it: a group without endpoints is none.
+    // The oracle omits groups without endpoints, too.
     unions.filter(|(_, all)| !all.is_empty()).collect()
 }

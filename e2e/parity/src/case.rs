@@ -1,4 +1,4 @@
-//! A world and what upstream did with it. The format is described in `vectors/README.md`.
+//! A cluster state and upstream's answer. `vectors/README.md` describes the format.
 
 use anyhow::{Context, Result, anyhow};
 use endpointd_model::{Controller, Key};
@@ -16,7 +16,8 @@ pub struct Case {
     #[serde(default)]
     pub settings: CaseSettings,
     pub key: String,
-    pub world: WorldText,
+    #[serde(rename = "world")]
+    pub objects: ClusterObjects,
     pub expect: Expected,
     #[serde(default)]
     pub then: Option<Then>,
@@ -27,14 +28,14 @@ pub struct Case {
 pub struct CaseSettings {
     pub max_endpoints_per_slice: Option<usize>,
     pub max_endpoints_per_subset: Option<usize>,
-    /// The API server refuses such requests during the first sync.
+    /// The API server rejects such requests during the first sync.
     pub inject: Option<Value>,
 }
 
-/// Objects as Kubernetes JSON.
+/// The objects of a cluster state as Kubernetes JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WorldText {
+pub struct ClusterObjects {
     pub services: Vec<Value>,
     pub pods: Vec<Value>,
     pub nodes: Vec<Value>,
@@ -42,7 +43,7 @@ pub struct WorldText {
     pub endpoints: Vec<Value>,
 }
 
-/// What upstream did in one sync, and in a second one right after.
+/// Upstream's results of one sync, and of a second one without any change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Expected {
@@ -57,10 +58,11 @@ pub struct Expected {
     pub stable: Vec<String>,
 }
 
-/// A third sync by the same controller, after the world changed.
+/// A later sync by the same controller, after the cluster changed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Then {
-    pub world: WorldText,
+    #[serde(rename = "world")]
+    pub objects: ClusterObjects,
     pub expect: Expected,
 }
 
@@ -97,7 +99,7 @@ impl Case {
 }
 
 impl Expected {
-    /// The slices and the Endpoints the sync left behind.
+    /// The slices and the Endpoints after the sync.
     pub fn end_objects(&self) -> impl Iterator<Item = &Value> {
         let slices = self.end["endpointslices"].as_array().into_iter().flatten();
         let endpoints = Some(&self.end["endpoints"]).filter(|endpoints| endpoints.is_object());
@@ -105,29 +107,29 @@ impl Expected {
     }
 }
 
-impl WorldText {
-    pub fn objects(&self) -> impl Iterator<Item = &Value> {
+impl ClusterObjects {
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
         let Self { services, pods, nodes, endpointslices, endpoints } = self;
         services.iter().chain(pods).chain(nodes).chain(endpointslices).chain(endpoints)
     }
 
-    pub fn to_world(&self) -> Result<ClusterState> {
-        let mut world = ClusterState::default();
-        for value in self.objects() {
+    pub fn to_cluster_state(&self) -> Result<ClusterState> {
+        let mut cluster = ClusterState::default();
+        for value in self.all() {
             let object = AnyObject::from_value(value)?;
-            add(&mut world, object.context("an object of a kind we do not know")?);
+            add(&mut cluster, object.context("an object of another kind")?);
         }
-        Ok(world)
+        Ok(cluster)
     }
 }
 
-/// Puts an object where it belongs.
-pub fn add(world: &mut ClusterState, object: AnyObject) {
+/// Adds an object to the map of its kind.
+pub fn add(cluster: &mut ClusterState, object: AnyObject) {
     match object {
-        AnyObject::Service(one) => drop(world.services.insert(one.key(), one)),
-        AnyObject::Pod(one) => drop(world.pods.insert(one.key(), one)),
-        AnyObject::Node(one) => drop(world.nodes.insert(one.name.clone(), one)),
-        AnyObject::Endpoints(one) => drop(world.endpoints.insert(one.meta.key(), one)),
-        AnyObject::EndpointSlice(one) => drop(world.slices.insert(one.meta.key(), one)),
+        AnyObject::Service(one) => drop(cluster.services.insert(one.key(), one)),
+        AnyObject::Pod(one) => drop(cluster.pods.insert(one.key(), one)),
+        AnyObject::Node(one) => drop(cluster.nodes.insert(one.name.clone(), one)),
+        AnyObject::Endpoints(one) => drop(cluster.endpoints.insert(one.meta.key(), one)),
+        AnyObject::EndpointSlice(one) => drop(cluster.slices.insert(one.meta.key(), one)),
     }
 }

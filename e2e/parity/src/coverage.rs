@@ -1,8 +1,8 @@
-//! Which rules of the contract the worlds of a run have touched.
+//! Which rules of `docs/spec.md` the cases of a run cover.
 //!
-//! A rule has a name that starts with its section in the contract (2 pods, 3 Endpoints, 4 slices,
-//! 5 topology hints, 6 mirroring), and a test on one sync. A run of some size that leaves a rule
-//! out has not shown what it claims to show.
+//! The name of a rule starts with its section (2 pods, 3 Endpoints, 4 slices, 5 topology hints,
+//! 6 mirroring); a predicate on one sync decides whether the sync covers it. A large run that does not
+//! cover a rule fails.
 
 mod endpoints;
 mod mirror;
@@ -17,33 +17,33 @@ use endpointd_model::{
 };
 use serde_json::Value;
 
-use crate::case::WorldText;
-use crate::choice::{Sync, Turn};
+use crate::case::ClusterObjects;
+use crate::deliberate::{Sync, SyncStep};
 
-/// From this many worlds on every rule must be hit.
-pub const WORLDS_MIN: u64 = 3000;
+/// A run of at least so many cases must cover every rule.
+pub const CASES_MIN: u64 = 3000;
 
-/// One rule of the contract.
+/// One rule.
 pub struct Rule {
     pub name: &'static str,
-    holds: fn(&Seen) -> bool,
+    holds: fn(&Observed) -> bool,
 }
 
-const fn rule(name: &'static str, holds: fn(&Seen) -> bool) -> Rule {
+const fn rule(name: &'static str, holds: fn(&Observed) -> bool) -> Rule {
     Rule { name, holds }
 }
 
-/// How often each rule was hit.
+/// The number of syncs that covered each rule.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     n_by_name: BTreeMap<&'static str, u64>,
 }
 
 impl Coverage {
-    pub fn see(&mut self, sync: &Sync) {
-        let seen = Seen::of(sync);
+    pub fn record(&mut self, sync: &Sync) {
+        let observed = Observed::of(sync);
         for rule in rules(sync.controller) {
-            if (rule.holds)(&seen) {
+            if (rule.holds)(&observed) {
                 *self.n_by_name.entry(rule.name).or_default() += 1;
             }
         }
@@ -55,7 +55,7 @@ impl Coverage {
         }
     }
 
-    /// Every rule of the controllers, and how often it was hit.
+    /// Every rule of the controllers with the number of syncs that covered it.
     pub fn table(&self, controllers: &[Controller]) -> BTreeMap<&'static str, u64> {
         let names = controllers.iter().flat_map(|one| rules(*one)).map(|rule| rule.name);
         names.map(|name| (name, self.n_by_name.get(name).copied().unwrap_or(0))).collect()
@@ -72,19 +72,19 @@ fn rules(controller: Controller) -> Box<dyn Iterator<Item = &'static Rule>> {
     }
 }
 
-/// A sync, and what many rules ask for.
-struct Seen<'a> {
+/// A sync with the values that many rules need.
+struct Observed<'a> {
     sync: &'a Sync<'a>,
-    /// As JSON, where spelling matters.
-    text: &'a WorldText,
+    /// The objects as JSON, for rules about spelling.
+    text: &'a ClusterObjects,
     service: Option<&'a Service>,
     matched: Vec<&'a Pod>,
     endpoints: Option<&'a Endpoints>,
-    /// Slices that are ours by label, those being deleted included.
+    /// Slices that the controller manages by label, including those that are being deleted.
     slices: Vec<&'a EndpointSlice>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Observed<'a> {
     fn of(sync: &'a Sync<'a>) -> Self {
         let before = sync.before;
         let service = before.services.get(sync.key);
@@ -99,25 +99,25 @@ impl<'a> Seen<'a> {
             Controller::Mirror => names::MANAGED_BY_MIRROR,
             Controller::Slices | Controller::Endpoints => names::MANAGED_BY_SLICES,
         };
-        let is_ours = |labels: &Labels| {
+        let is_managed = |labels: &Labels| {
             labels.has(names::SERVICE_NAME, &sync.key.name)
                 && labels.has(names::MANAGED_BY, manager)
         };
-        let then = sync.case.then.as_ref().map(|then| &then.world);
+        let then = sync.case.then.as_ref().map(|then| &then.objects);
         Self {
             sync,
-            text: match (sync.turn, then) {
-                (Turn::Then, Some(then)) => then,
-                _ => &sync.case.world,
+            text: match (sync.step, then) {
+                (SyncStep::AfterChange, Some(then)) => then,
+                _ => &sync.case.objects,
             },
             service,
             matched: before.pods.values().filter(selects).collect(),
             endpoints: before.endpoints.get(sync.key),
-            slices: before.slices.values().filter(|one| is_ours(&one.meta.labels)).collect(),
+            slices: before.slices.values().filter(|one| is_managed(&one.meta.labels)).collect(),
         }
     }
 
-    /// The pods that are published if anything is.
+    /// The matching pods with an address.
     fn live(&self) -> impl Iterator<Item = &'a Pod> {
         self.matched.iter().copied().filter(|pod| !pod.ips.is_empty())
     }
@@ -126,9 +126,9 @@ impl<'a> Seen<'a> {
         self.live().any(holds)
     }
 
-    /// A pod as JSON that the selector matches.
+    /// Whether the predicate holds for the JSON of a matching pod.
     fn any_pod_text(&self, holds: impl Fn(&Value) -> bool) -> bool {
-        // Sorted by name, because the world's pods are.
+        // `matched` is sorted by name, because the pods of a cluster state are.
         let is_matched = |pod: &&Value| {
             let name = pod["metadata"]["name"].as_str().unwrap_or("");
             self.matched.binary_search_by(|one| one.name.as_ref().cmp(name)).is_ok()
@@ -140,7 +140,7 @@ impl<'a> Seen<'a> {
         self.service.is_some_and(holds)
     }
 
-    /// The Service's ports as JSON.
+    /// Whether the predicate holds for the JSON of a port of the Service.
     fn any_port(&self, holds: impl Fn(&Value) -> bool) -> bool {
         let services = self.text.services.iter();
         let mut ports = services.filter_map(|one| one["spec"]["ports"].as_array()).flatten();
@@ -154,7 +154,7 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// Old and new version of each slice that is updated.
+    /// The old and the new version of each updated slice.
     fn updated(&self) -> impl Iterator<Item = (&'a EndpointSlice, &'a EndpointSlice)> {
         let before = self.sync.before;
         self.sync.plan.writes.iter().filter_map(|write| match write {
@@ -175,8 +175,8 @@ impl<'a> Seen<'a> {
         self.sync.plan.writes.is_empty()
     }
 
-    /// Something upstream said, by a part of it.
-    fn hears(&self, part: &str) -> bool {
+    /// Whether one of upstream's events contains the text.
+    fn has_event(&self, part: &str) -> bool {
         self.sync.upstream.events.iter().any(|event| event.contains(part))
     }
 }

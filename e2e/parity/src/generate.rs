@@ -1,8 +1,8 @@
-//! Worlds: small, nasty, and each the same for ever given its seed and index.
+//! Generates small, difficult cases; seed and index determine a case.
 //!
-//! A world is made the way real ones come about. First a cluster; then what our own plan would
-//! have written for it; then changes of the cluster, and edits of what was written by others. So
-//! most observed objects are nearly right, which is where decisions are hard.
+//! A case is made in the order in which a cluster changes: first a cluster, then the objects that our
+//! plan would write for it, then changes of the cluster and edits by other clients. So most published
+//! objects are nearly correct, where decisions are hardest.
 
 mod nodes;
 mod pods;
@@ -16,23 +16,23 @@ use endpointd_plan::CarriedState;
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
-use self::pods::Crew;
+use self::pods::PodParams;
 pub use self::rng::Rng;
 use self::slices::Owner;
-use crate::case::{Case, CaseSettings, Expected, Then, WorldText};
+use crate::case::{Case, CaseSettings, ClusterObjects, Expected, Then};
 
 const NAMESPACE: &str = "ns1";
 
-/// Which controllers a run is about.
+/// The controllers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All three; the index decides which.
+    /// All three; the index decides which one a case is for.
     All,
     One(Controller),
 }
 
-/// The world of an index, with the question but without upstream's answer.
-pub fn world(seed: u64, index: u64, scope: Scope) -> Case {
+/// The case of an index, without upstream's answer.
+pub fn generated_case(seed: u64, index: u64, scope: Scope) -> Case {
     let mut rng = Rng::new(seed, index);
     // The slice controller has the most rules.
     let by_index =
@@ -41,11 +41,11 @@ pub fn world(seed: u64, index: u64, scope: Scope) -> Case {
         Scope::All => by_index[(index % 4) as usize],
         Scope::One(controller) => controller,
     };
-    let crowd = Crowd::of(index);
+    let size = SizeClass::of(index);
     let mut case = match controller {
-        Controller::Slices => of_slices(&mut rng, crowd),
-        Controller::Endpoints => of_endpoints(&mut rng, crowd),
-        Controller::Mirror => of_mirror(&mut rng, crowd),
+        Controller::Slices => of_slices(&mut rng, size),
+        Controller::Endpoints => of_endpoints(&mut rng, size),
+        Controller::Mirror => of_mirror(&mut rng, size),
     };
     case.id = format!("{}-{seed}-{index}", case.controller);
     case
@@ -58,26 +58,26 @@ fn set_first(object: &mut Value, list: &str, field: &str, value: impl Into<Value
     }
 }
 
-/// How many pods or addresses: nearly always few, because large worlds are slow and seldom say
+/// The number of pods or addresses. Nearly always few, because large cases are slow and seldom find
 /// more.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Crowd {
+enum SizeClass {
     Small,
-    /// Of so many, this percentage is not ready.
+    /// `n` pods or addresses, some of them not ready.
     Large {
         n: usize,
         percent_not_ready: usize,
     },
 }
 
-impl Crowd {
-    /// Large at fixed places, so that every run of some size has some for each controller.
+impl SizeClass {
+    /// Large at fixed indexes, so that every larger run has large cases of each controller.
     fn of(index: u64) -> Self {
         const EVERY: u64 = 512;
         if index % EVERY >= 4 {
             return Self::Small;
         }
-        // The slice controller has the places of even index.
+        // The slice controller has the even indexes.
         let is_huge = index % 2 == 1 || index % (4 * EVERY) == 2;
         match (index / EVERY % 2, is_huge) {
             (0, true) => Self::Large { n: 1300, percent_not_ready: 15 },
@@ -87,10 +87,10 @@ impl Crowd {
     }
 }
 
-fn n_pods(rng: &mut Rng, crowd: Crowd) -> usize {
-    match crowd {
-        Crowd::Large { n, .. } => n,
-        Crowd::Small => {
+fn n_pods(rng: &mut Rng, size: SizeClass) -> usize {
+    match size {
+        SizeClass::Large { n, .. } => n,
+        SizeClass::Small => {
             rng.weighted(&[(6, 0), (14, 1), (20, 2), (20, 4), (20, 6), (10, 9), (8, 14), (2, 25)])
         }
     }
@@ -116,9 +116,9 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(rng: &mut Rng, crowd: Crowd) -> Self {
+    fn new(rng: &mut Rng, size: SizeClass) -> Self {
         let mut service = service::service(rng);
-        let n_pods = n_pods(rng, crowd);
+        let n_pods = n_pods(rng, size);
         let nodes = nodes::nodes(rng);
         let name = service["metadata"]["name"].as_str().unwrap_or("").to_owned();
         let mut cluster = Self {
@@ -127,17 +127,17 @@ impl Cluster {
             nodes,
             service_name: name,
             n_pods,
-            percent_plain: match crowd {
-                Crowd::Large { .. } => 100,
-                Crowd::Small => rng.weighted(&[(70, 0), (30, 90)]),
+            percent_plain: match size {
+                SizeClass::Large { .. } => 100,
+                SizeClass::Small => rng.weighted(&[(70, 0), (30, 90)]),
             },
             services: Vec::new(),
         };
-        if let Crowd::Large { .. } = crowd {
+        if let SizeClass::Large { .. } = size {
             service::make_plain(&mut service);
         }
-        cluster.pods = (0..n_pods).map(|at| pods::pod(rng, at, cluster.crew())).collect();
-        if let Crowd::Large { percent_not_ready, .. } = crowd {
+        cluster.pods = (0..n_pods).map(|at| pods::pod(rng, at, cluster.pod_params())).collect();
+        if let SizeClass::Large { percent_not_ready, .. } = size {
             for pod in cluster.pods.iter_mut().filter(|_| rng.percent(percent_not_ready)) {
                 pod["status"]["conditions"] = json!([{"type": "Ready", "status": "False"}]);
             }
@@ -146,12 +146,12 @@ impl Cluster {
         cluster
     }
 
-    fn crew(&self) -> Crew<'_> {
+    fn pod_params(&self) -> PodParams<'_> {
         let Self { service_name, n_nodes, percent_plain, .. } = self;
-        Crew { service_name, n_nodes: *n_nodes, percent_plain: *percent_plain }
+        PodParams { service_name, n_nodes: *n_nodes, percent_plain: *percent_plain }
     }
 
-    /// Some time passes.
+    /// Changes the cluster.
     fn drift(&mut self, rng: &mut Rng) {
         for _ in 0..rng.weighted(&[(40, 1), (25, 2), (15, 3), (10, 6)]) {
             match rng.below(10) {
@@ -160,7 +160,7 @@ impl Cluster {
                 4 => {
                     let n_new = rng.between(1, 4);
                     let new: Vec<Value> = (self.n_pods..self.n_pods + n_new)
-                        .map(|at| pods::pod(rng, at, self.crew()))
+                        .map(|at| pods::pod(rng, at, self.pod_params()))
                         .collect();
                     self.n_pods += n_new;
                     self.pods.extend(new);
@@ -191,23 +191,23 @@ impl Cluster {
         let mut pod = self.pods[at].take();
         let name = pod["metadata"]["name"].as_str().unwrap_or("");
         let number = name.trim_start_matches("pod-").parse().unwrap_or(0);
-        pods::change(rng, number, self.crew(), &mut pod);
+        pods::change(rng, number, self.pod_params(), &mut pod);
         self.pods[at] = pod;
     }
 
-    /// The Service goes, or never was.
+    /// Removes the Service.
     fn lose_service(&mut self, rng: &mut Rng) {
         if rng.percent(3) {
             self.services.clear();
         }
     }
 
-    fn text(&self) -> WorldText {
-        WorldText {
+    fn text(&self) -> ClusterObjects {
+        ClusterObjects {
             services: self.services.clone(),
             pods: self.pods.clone(),
             nodes: self.nodes.clone(),
-            ..WorldText::default()
+            ..ClusterObjects::default()
         }
     }
 
@@ -216,41 +216,42 @@ impl Cluster {
     }
 }
 
-/// Lets our own plan write what is missing in a world. Names are as long-lived as the plan's.
-fn settle(case: &mut Case) {
+/// Adds the objects that our plan writes for the case.
+fn publish(case: &mut Case) {
     let controller = case.controller().expect("the generator knows the controllers");
     let key = case.key().expect("the generator makes keys");
-    let mut world = case.world.to_world().expect("the generator makes objects we can read");
-    let plan = world.plan(controller, &key, &CarriedState::default(), &case.settings());
-    plan.writes.iter().for_each(|write| world.apply(write));
-    let slices = world.slices.into_values().map(Object::Slice);
-    case.world.endpointslices = slices.map(|slice| to_json_value(&slice)).collect();
+    let mut state =
+        case.objects.to_cluster_state().expect("the generator makes objects we can read");
+    let plan = state.plan(controller, &key, &CarriedState::default(), &case.settings());
+    plan.writes.iter().for_each(|write| state.apply(write));
+    let slices = state.slices.into_values().map(Object::Slice);
+    case.objects.endpointslices = slices.map(|slice| to_json_value(&slice)).collect();
     if controller == Controller::Endpoints {
-        let endpoints = world.endpoints.into_values().map(Object::Endpoints);
-        case.world.endpoints = endpoints.map(|one| to_json_value(&one)).collect();
+        let endpoints = state.endpoints.into_values().map(Object::Endpoints);
+        case.objects.endpoints = endpoints.map(|one| to_json_value(&one)).collect();
     }
 }
 
-fn blank_case(controller: &str, key: String, world: WorldText) -> Case {
+fn new_case(controller: &str, key: String, objects: ClusterObjects) -> Case {
     Case {
         id: String::new(),
         controller: controller.to_owned(),
         tags: Vec::new(),
         settings: CaseSettings::default(),
         key,
-        world,
+        objects,
         expect: Expected::default(),
         then: None,
     }
 }
 
-fn then(world: WorldText) -> Option<Then> {
-    Some(Then { world, expect: Expected::default() })
+fn then(objects: ClusterObjects) -> Option<Then> {
+    Some(Then { objects, expect: Expected::default() })
 }
 
-fn of_slices(rng: &mut Rng, crowd: Crowd) -> Case {
-    let mut cluster = Cluster::new(rng, crowd);
-    let mut case = blank_case("endpointslice", cluster.key(), cluster.text());
+fn of_slices(rng: &mut Rng, size: SizeClass) -> Case {
+    let mut cluster = Cluster::new(rng, size);
+    let mut case = new_case("endpointslice", cluster.key(), cluster.text());
     case.settings.max_endpoints_per_slice = Some(settings(rng, cluster.n_pods));
     let owner = |cluster: &Cluster| {
         let service = cluster.services.first().cloned().unwrap_or_default();
@@ -259,18 +260,18 @@ fn of_slices(rng: &mut Rng, crowd: Crowd) -> Case {
     };
     let reference = owner(&cluster);
     if rng.percent(82) {
-        settle(&mut case);
+        publish(&mut case);
     }
     if rng.percent(72) {
         cluster.drift(rng);
     }
     cluster.lose_service(rng);
-    let WorldText { services, pods, nodes, .. } = cluster.text();
-    case.world = WorldText { services, pods, nodes, ..case.world };
+    let ClusterObjects { services, pods, nodes, .. } = cluster.text();
+    case.objects = ClusterObjects { services, pods, nodes, ..case.objects };
     let name = cluster.service_name.clone();
     let owner = Owner { name: &name, manager: names::MANAGED_BY_SLICES, reference: &reference };
     if rng.percent(50) {
-        slices::edit(rng, &mut case.world.endpointslices, owner);
+        slices::edit(rng, &mut case.objects.endpointslices, owner);
     }
     let is_auto = cluster.services.iter().any(service::is_auto);
     if rng.percent(if is_auto { 40 } else { 12 }) {
@@ -280,7 +281,7 @@ fn of_slices(rng: &mut Rng, crowd: Crowd) -> Case {
         } else {
             cluster.drift(rng);
         }
-        // A world does not remember that it once had nodes, which upstream does.
+        // Upstream remembers that nodes once existed; a cluster state does not.
         if cluster.nodes.is_empty() {
             cluster.nodes.extend(first_node);
         }
@@ -289,26 +290,26 @@ fn of_slices(rng: &mut Rng, crowd: Crowd) -> Case {
     case
 }
 
-fn of_endpoints(rng: &mut Rng, crowd: Crowd) -> Case {
-    let mut cluster = Cluster::new(rng, crowd);
-    cluster.nodes.clear(); // They do not matter here.
-    let mut case = blank_case("endpoints", cluster.key(), cluster.text());
-    // Large ones are there to be cut, which happens when they are written.
-    if crowd == Crowd::Small && rng.percent(80) {
-        settle(&mut case);
+fn of_endpoints(rng: &mut Rng, size: SizeClass) -> Case {
+    let mut cluster = Cluster::new(rng, size);
+    cluster.nodes.clear(); // The endpoints controller does not read nodes.
+    let mut case = new_case("endpoints", cluster.key(), cluster.text());
+    // Large cases test truncation, which happens when the object is written.
+    if size == SizeClass::Small && rng.percent(80) {
+        publish(&mut case);
     }
-    if crowd == Crowd::Small {
+    if size == SizeClass::Small {
         if rng.percent(65) {
             cluster.drift(rng);
             cluster.nodes.clear();
         }
         cluster.lose_service(rng);
     }
-    let WorldText { services, pods, .. } = cluster.text();
-    case.world = WorldText { services, pods, ..case.world };
+    let ClusterObjects { services, pods, .. } = cluster.text();
+    case.objects = ClusterObjects { services, pods, ..case.objects };
     if rng.percent(50) {
         for _ in 0..rng.between(1, 3) {
-            case.world.endpoints.iter_mut().for_each(|one| subsets::edit(rng, one));
+            case.objects.endpoints.iter_mut().for_each(|one| subsets::edit(rng, one));
         }
     }
     if rng.percent(15) {
@@ -319,57 +320,60 @@ fn of_endpoints(rng: &mut Rng, crowd: Crowd) -> Case {
     case
 }
 
-fn of_mirror(rng: &mut Rng, crowd: Crowd) -> Case {
+fn of_mirror(rng: &mut Rng, size: SizeClass) -> Case {
     let mut service = service::service(rng);
     if rng.percent(94) {
         service::drop_selector(&mut service);
     }
     let name = service["metadata"]["name"].as_str().unwrap_or("").to_owned();
     let mut endpoints = subsets::endpoints(rng, &name);
-    if let Crowd::Large { n, .. } = crowd {
+    if let SizeClass::Large { n, .. } = size {
         let addresses =
             (0..n).map(|at| json!({"ip": format!("10.2.{}.{}", at / 250, at % 250 + 1)}));
         set_first(&mut endpoints, "subsets", "addresses", addresses.collect::<Value>());
     }
-    let world =
-        WorldText { services: vec![service], endpoints: vec![endpoints], ..WorldText::default() };
-    let mut case = blank_case("mirroring", format!("{NAMESPACE}/{name}"), world);
+    let objects = ClusterObjects {
+        services: vec![service],
+        endpoints: vec![endpoints],
+        ..ClusterObjects::default()
+    };
+    let mut case = new_case("mirroring", format!("{NAMESPACE}/{name}"), objects);
     case.settings.max_endpoints_per_subset =
         rng.weighted(&[(1, Some(1)), (2, Some(2)), (2, Some(3)), (2, Some(5)), (9, None)]);
     if rng.percent(80) {
-        settle(&mut case);
+        publish(&mut case);
     }
     let reference = json!({
         "apiVersion": "v1", "kind": "Endpoints", "name": name,
-        "uid": case.world.endpoints[0]["metadata"]["uid"],
+        "uid": case.objects.endpoints[0]["metadata"]["uid"],
         "controller": true, "blockOwnerDeletion": true,
     });
-    let next = |rng: &mut Rng, world: &mut WorldText| {
+    let next = |rng: &mut Rng, objects: &mut ClusterObjects| {
         for _ in 0..rng.between(1, 3) {
-            world.endpoints.iter_mut().for_each(|one| subsets::change(rng, one));
+            objects.endpoints.iter_mut().for_each(|one| subsets::change(rng, one));
         }
-        world.endpoints.iter_mut().for_each(subsets::drop_port_zero);
+        objects.endpoints.iter_mut().for_each(subsets::drop_port_zero);
         match rng.below(60) {
-            0 => world.endpoints.clear(),
-            1 => world.services.clear(),
-            2 => world.services.iter_mut().for_each(|one| {
+            0 => objects.endpoints.clear(),
+            1 => objects.services.clear(),
+            2 => objects.services.iter_mut().for_each(|one| {
                 one["spec"]["selector"] = json!({"app": "web"});
             }),
             _ => {}
         }
     };
     if rng.percent(60) {
-        next(rng, &mut case.world);
+        next(rng, &mut case.objects);
     }
     let owner = Owner { name: &name, manager: names::MANAGED_BY_MIRROR, reference: &reference };
     if rng.percent(50) {
-        slices::edit(rng, &mut case.world.endpointslices, owner);
+        slices::edit(rng, &mut case.objects.endpointslices, owner);
     }
     if rng.percent(15) {
-        let mut later = WorldText {
-            services: case.world.services.clone(),
-            endpoints: case.world.endpoints.clone(),
-            ..WorldText::default()
+        let mut later = ClusterObjects {
+            services: case.objects.services.clone(),
+            endpoints: case.objects.endpoints.clone(),
+            ..ClusterObjects::default()
         };
         next(rng, &mut later);
         case.then = then(later);

@@ -1,4 +1,4 @@
-//! Plans a case's world and compares with upstream.
+//! Plans a case and compares the result with upstream's.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use serde_json::Value;
 use crate::answer::Answer;
 use crate::canonical::{self, HintsIn, KnownNames};
 use crate::case::{Case, Expected};
-use crate::choice::{Choice, Sync, Turn};
+use crate::deliberate::{DeliberateDifference, Sync, SyncStep};
 
-/// What was compared.
+/// The part of the results that was compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Aspect {
     Writes,
@@ -24,8 +24,8 @@ pub enum Aspect {
     EndShape,
     EndUnion,
     EndUnionWithHints,
-    /// We must be at rest after one plan, whatever upstream does.
-    Rest,
+    /// Our second plan must be empty, whatever upstream does.
+    Idempotence,
 }
 
 #[derive(Clone, Debug)]
@@ -33,48 +33,52 @@ pub struct Difference {
     /// `first` or `then`.
     pub sync: &'static str,
     pub aspect: Aspect,
-    /// What explains it; without one it is a bug, theirs or ours.
-    pub choice: Option<Choice>,
+    /// The deliberate difference that explains it; none means a bug, upstream's or ours.
+    pub deliberate: Option<DeliberateDifference>,
     pub upstream: String,
     pub ours: String,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sync, aspect, choice, upstream, ours } = self;
-        let choice = choice.map_or(String::new(), |choice| format!(", by choice {choice}"));
-        write!(f, "{sync} sync, {aspect:?}{choice}:\n  upstream: {upstream}\n  ours:     {ours}")
+        let Self { sync, aspect, deliberate, upstream, ours } = self;
+        let deliberate =
+            deliberate.map_or(String::new(), |deliberate| format!(", deliberate {deliberate}"));
+        write!(
+            f,
+            "{sync} sync, {aspect:?}{deliberate}:\n  upstream: {upstream}\n  ours:     {ours}"
+        )
     }
 }
 
-/// Every difference between upstream's answer and ours; none is agreement.
+/// All differences between upstream's result and ours.
 pub fn judge(case: &Case) -> Result<Vec<Difference>> {
-    judge_and_tell(case, |_| {})
+    judge_and_observe(case, |_| {})
 }
 
-/// The same, and tells `see` about each sync.
-pub fn judge_and_tell(case: &Case, mut see: impl FnMut(&Sync)) -> Result<Vec<Difference>> {
+/// The same; `observe` receives each sync.
+pub fn judge_and_observe(case: &Case, mut observe: impl FnMut(&Sync)) -> Result<Vec<Difference>> {
     let mut judge = Judge {
         case,
         controller: case.controller()?,
         key: case.key()?,
         known: known_names(case),
-        world: case.world.to_world()?,
+        cluster: case.objects.to_cluster_state()?,
         carried: CarriedState::default(),
         differences: Vec::new(),
     };
-    judge.sync(Turn::First, &case.expect, &mut see);
+    judge.sync(SyncStep::First, &case.expect, &mut observe);
     if let Some(then) = &case.then {
         judge.catch_up_with_upstream(&case.expect)?;
-        judge.move_on(then.world.to_world()?);
-        judge.sync(Turn::Then, &then.expect, &mut see);
+        judge.change_cluster(then.objects.to_cluster_state()?);
+        judge.sync(SyncStep::AfterChange, &then.expect, &mut observe);
     }
     Ok(judge.differences)
 }
 
 pub(crate) fn known_names(case: &Case) -> KnownNames {
     let name = |object: &Value| Some(object["metadata"]["name"].as_str()?.to_owned());
-    case.world.objects().filter_map(name).collect()
+    case.objects.all().filter_map(name).collect()
 }
 
 /// One controller on one key, from sync to sync.
@@ -83,36 +87,36 @@ struct Judge<'a> {
     controller: Controller,
     key: Key,
     known: KnownNames,
-    world: ClusterState,
+    cluster: ClusterState,
     carried: CarriedState,
     differences: Vec<Difference>,
 }
 
 impl Judge<'_> {
     /// Plans, applies, compares, and plans again.
-    fn sync(&mut self, turn: Turn, expected: &Expected, see: &mut impl FnMut(&Sync)) {
-        let before = self.world.clone();
+    fn sync(&mut self, step: SyncStep, expected: &Expected, observe: &mut impl FnMut(&Sync)) {
+        let before = self.cluster.clone();
         let (plan, ours) = self.plan();
         let upstream = Answer::expected(expected, &self.known);
-        let seen = Sync {
+        let sync = Sync {
             case: self.case,
             controller: self.controller,
             key: &self.key,
             before: &before,
             plan: &plan,
-            after: &self.world,
+            after: &self.cluster,
             expected,
             upstream: &upstream,
             ours: &ours,
-            turn,
+            step,
         };
-        see(&seen);
+        observe(&sync);
         for (aspect, upstream, ours) in compare(&upstream, &ours, expected) {
-            let choice = seen.explain(aspect);
+            let deliberate = sync.explain(aspect);
             self.differences.push(Difference {
-                sync: turn.as_str(),
+                sync: step.as_str(),
                 aspect,
-                choice,
+                deliberate,
                 upstream,
                 ours,
             });
@@ -121,11 +125,11 @@ impl Judge<'_> {
         let (again, ours) = self.plan();
         if !again.writes.is_empty() {
             self.differences.push(Difference {
-                sync: turn.as_str(),
-                aspect: Aspect::Rest,
-                choice: None,
+                sync: step.as_str(),
+                aspect: Aspect::Idempotence,
+                deliberate: None,
                 upstream: "-".into(),
-                ours: view(&ours, Aspect::Rest),
+                ours: view(&ours, Aspect::Idempotence),
             });
         }
         self.carried = again.carried;
@@ -133,26 +137,26 @@ impl Judge<'_> {
 
     fn plan(&mut self) -> (Plan, Answer) {
         let settings = self.case.settings();
-        let plan = self.world.plan(self.controller, &self.key, &self.carried, &settings);
-        plan.writes.iter().for_each(|write| self.world.apply(write));
-        let answer = Answer::ours(&plan, &self.world, &self.key, &self.known);
+        let plan = self.cluster.plan(self.controller, &self.key, &self.carried, &settings);
+        plan.writes.iter().for_each(|write| self.cluster.apply(write));
+        let answer = Answer::ours(&plan, &self.cluster, &self.key, &self.known);
         (plan, answer)
     }
 
-    /// Where upstream left the world otherwise, by chance or by our choice, the next sync starts
-    /// where upstream's starts: each sync is compared on its own.
+    /// If upstream left another cluster state, at random or deliberately, the next sync starts from
+    /// upstream's state, so that each sync is compared separately.
     fn catch_up_with_upstream(&mut self, expected: &Expected) -> Result<()> {
-        let ours = Answer::ours(&Plan::default(), &self.world, &self.key, &self.known);
+        let ours = Answer::ours(&Plan::default(), &self.cluster, &self.key, &self.known);
         let upstream = Answer::expected(expected, &self.known);
         let is_same = (&ours.slices, &ours.endpoints) == (&upstream.slices, &upstream.endpoints);
         if is_same && expected.second_sync_writes.is_empty() {
             return Ok(());
         }
         let Key { namespace, name } = &self.key;
-        self.world.slices.retain(|_, slice| {
+        self.cluster.slices.retain(|_, slice| {
             slice.meta.namespace != *namespace || !slice.meta.labels.has(names::SERVICE_NAME, name)
         });
-        self.world.endpoints.remove(&self.key);
+        self.cluster.endpoints.remove(&self.key);
         for object in expected.end_objects() {
             self.store(object)?;
         }
@@ -165,17 +169,17 @@ impl Judge<'_> {
     fn store(&mut self, object: &Value) -> Result<()> {
         match AnyObject::from_value(object)? {
             Some(AnyObject::EndpointSlice(one)) => {
-                self.world.slices.insert(one.meta.key(), one);
+                self.cluster.slices.insert(one.meta.key(), one);
             }
             Some(AnyObject::Endpoints(one)) => {
-                self.world.endpoints.insert(one.meta.key(), one);
+                self.cluster.endpoints.insert(one.meta.key(), one);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// One of upstream's writes, as its API server took it.
+    /// Applies one of upstream's writes as its API server did.
     fn replay(&mut self, write: &Value) -> Result<()> {
         if write["failed"].is_string() {
             return Ok(());
@@ -186,14 +190,14 @@ impl Judge<'_> {
             Some("endpointslices") => PublishedResource::Slices,
             _ => PublishedResource::Endpoints,
         };
-        let (slice, endpoints) = (self.world.slices.get(&key), self.world.endpoints.get(&key));
+        let (slice, endpoints) = (self.cluster.slices.get(&key), self.cluster.endpoints.get(&key));
         let meta = match resource {
             PublishedResource::Slices => slice.map(|one| one.meta.clone()),
             PublishedResource::Endpoints => endpoints.map(|one| one.meta.clone()),
         };
         if write["verb"] == "delete" {
             if let Some(meta) = meta {
-                self.world.apply(&Write::Delete(DeleteTarget::of(resource, &meta)));
+                self.cluster.apply(&Write::Delete(DeleteTarget::of(resource, &meta)));
             }
             return Ok(());
         }
@@ -205,20 +209,20 @@ impl Judge<'_> {
         self.store(&object)
     }
 
-    /// What the controller writes stays; all else is replaced. A name that is free again may be
-    /// given out again.
-    fn move_on(&mut self, next: ClusterState) {
-        let (slices, key) = (&self.world.slices, &self.key);
+    /// Replaces all objects except those that the controller writes. Names that are free again can be
+    /// generated again.
+    fn change_cluster(&mut self, next: ClusterState) {
+        let (slices, key) = (&self.cluster.slices, &self.key);
         self.known.retain(|name| {
             let sought = Key::new(key.namespace.clone(), name.as_str());
             slices.contains_key(&sought) || name.as_str() == key.name.as_ref()
         });
-        self.world.services = next.services;
+        self.cluster.services = next.services;
         match self.controller {
-            Controller::Mirror => self.world.endpoints = next.endpoints,
+            Controller::Mirror => self.cluster.endpoints = next.endpoints,
             Controller::Slices | Controller::Endpoints => {
-                self.world.pods = next.pods;
-                self.world.nodes = next.nodes;
+                self.cluster.pods = next.pods;
+                self.cluster.nodes = next.nodes;
             }
         }
     }
@@ -249,7 +253,7 @@ fn stable_aspect(name: &str) -> Option<Aspect> {
 
 fn view(answer: &Answer, aspect: Aspect) -> String {
     match aspect {
-        Aspect::Writes | Aspect::Rest => answer.writes.join("\n            "),
+        Aspect::Writes | Aspect::Idempotence => answer.writes.join("\n            "),
         Aspect::WriteCounts => format!("{:?}", answer.n_writes),
         Aspect::Events => answer.events.join("\n            "),
         Aspect::Errors => answer.errors.join("\n            "),

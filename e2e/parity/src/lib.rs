@@ -1,15 +1,15 @@
-//! Our plans against upstream's decisions, on the same worlds.
+//! Compares our plans with upstream's decisions on the same cluster states.
 //!
-//! A [`Case`] is a world and what upstream did with it, recorded or just asked for. [`judge`] plans
-//! the same world and lists the differences in canonical form, each with the chosen difference
-//! (`B9`, `B18`, …) that explains it, or none.
+//! A [`Case`] is a cluster state and upstream's answer, recorded or computed by the oracle. [`judge`]
+//! plans the same cluster state and lists the differences in canonical form, each with the deliberate
+//! difference (`B9`, `B18`, …) that explains it, or none.
 
 mod answer;
-mod campaign;
 mod canonical;
 mod case;
-mod choice;
 mod coverage;
+mod deliberate;
+mod fuzz_run;
 mod generate;
 mod judge;
 mod oracle;
@@ -17,9 +17,9 @@ pub mod report;
 mod shrink;
 
 pub use answer::Answer;
-pub use campaign::{Found, Order, Tally, run, shrink};
-pub use case::{Case, CaseSettings, Expected, Then, WorldText, add};
-pub use choice::{Choice, Sync, Turn};
-pub use generate::{Scope, world};
-pub use judge::{Aspect, Difference, judge, judge_and_tell};
+pub use case::{Case, CaseSettings, ClusterObjects, Expected, Then, add};
+pub use deliberate::{DeliberateDifference, Sync, SyncStep};
+pub use fuzz_run::{DifferingCase, RunSpec, RunSummary, run, shrink};
+pub use generate::{Scope, generated_case};
+pub use judge::{Aspect, Difference, judge, judge_and_observe};
 pub use oracle::Oracle;

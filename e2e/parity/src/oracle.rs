@@ -1,4 +1,4 @@
-//! Upstream's own code, asked over a pipe: a world a line in, an answer a line out.
+//! Upstream's own code in a subprocess: one case per line in, one answer per line out.
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Expected};
 
-/// A running oracle. It ends with its input, when this is dropped.
+/// A running oracle. Dropping it closes its input, which ends the process.
 pub struct Oracle {
     child: Child,
     questions: Option<BufWriter<ChildStdin>>,
@@ -54,16 +54,17 @@ impl Oracle {
         })
     }
 
-    /// Fills in upstream's answers. With more than one run they say what varies. A case that is
-    /// refused keeps its old answer; its fault is returned.
+    /// Fills in upstream's answers. With more than one run they state what varied. A case that the
+    /// oracle rejects keeps its old answer, and its error is returned.
     pub fn ask(&mut self, cases: &mut [Case], runs: usize) -> Result<Vec<Option<String>>> {
         let Self { questions, answers, .. } = self;
-        let questions = questions.as_mut().context("the oracle was told to end")?;
+        let questions = questions.as_mut().context("the oracle is closed")?;
         let lines: Vec<Vec<u8>> = cases
             .iter()
             .map(|case| serde_json::to_vec(&Question { case, runs }).context("cannot write a case"))
             .collect::<Result<_>>()?;
-        // Both at once: a pipe holds little, and the oracle answers while it is asked.
+        // Write and read at the same time: a pipe buffers little, and the oracle answers while it
+        // still receives.
         let answered = thread::scope(|scope| {
             let asking = scope.spawn(move || send(questions, &lines));
             let answered = (0..cases.len()).map(|_| receive(answers)).collect::<Result<Vec<_>>>();
@@ -77,17 +78,17 @@ impl Oracle {
 
 fn send(questions: &mut BufWriter<ChildStdin>, lines: &[Vec<u8>]) -> Result<()> {
     for line in lines {
-        questions.write_all(line).context("the oracle does not read on")?;
-        questions.write_all(b"\n").context("the oracle does not read on")?;
+        questions.write_all(line).context("the oracle stopped reading")?;
+        questions.write_all(b"\n").context("the oracle stopped reading")?;
     }
-    questions.flush().context("the oracle does not read on")
+    questions.flush().context("the oracle stopped reading")
 }
 
 fn receive(answers: &mut BufReader<ChildStdout>) -> Result<Answered> {
     let mut line = String::new();
     let n = answers.read_line(&mut line).context("cannot read the oracle's answer")?;
     ensure!(n > 0, "the oracle ended before it answered");
-    serde_json::from_str(&line).context("the oracle's answer is not one")
+    serde_json::from_str(&line).context("the oracle's answer cannot be decoded")
 }
 
 fn fill_in(case: &mut Case, answered: Answered) -> Result<Option<String>> {

@@ -1,18 +1,18 @@
-//! From a world that differs to the smallest one we can find that still differs.
+//! Reduces a differing case to the smallest one found that still differs.
 //!
-//! Works on the JSON, so that it knows nothing of Services or pods: any item of a list and any
-//! field may go, as long as the difference stays.
+//! It works on the JSON without knowledge of the kinds: any list item and any field may be removed as
+//! long as the difference stays.
 
 use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::case::{Case, Then, WorldText};
+use crate::case::{Case, ClusterObjects, Then};
 
-/// What a world may cost.
+/// The limit of attempts per case.
 const ATTEMPTS_MAX: usize = 4000;
 
-/// Without these an object is none, or none that an API server would show: it fills them in.
+/// Fields that every object of an API server has; they are not removed.
 const KEPT_FIELDS: [&str; 13] = [
     "apiVersion",
     "kind",
@@ -29,8 +29,8 @@ const KEPT_FIELDS: [&str; 13] = [
     "resourceVersion",
 ];
 
-/// `still` answers a smaller case and gives it back if it differs in the same way. When the time
-/// is over, the smallest so far has to do.
+/// `still` compares a smaller case and returns it if it differs in the same way. At `until`, the
+/// smallest case so far is the result.
 pub fn shrink(case: Case, until: Instant, still: impl FnMut(Case) -> Option<Case>) -> Case {
     let mut shrinker = Shrinker { best: case, still, until, n_attempts: 0 };
     shrinker.drop_then();
@@ -79,7 +79,7 @@ impl<F: FnMut(Case) -> Option<Case>> Shrinker<F> {
         }
     }
 
-    /// Tries to take away everything once, the largest pieces first.
+    /// Tries to remove every part once, the largest parts first.
     fn pass(&mut self, part: Part) -> bool {
         let mut is_smaller = false;
         for depth in 1.. {
@@ -92,7 +92,7 @@ impl<F: FnMut(Case) -> Option<Case>> Shrinker<F> {
         is_smaller
     }
 
-    /// Halves, quarters, and so on down to single pieces.
+    /// Tries halves, quarters, and so on, down to single items.
     fn remove_some(&mut self, part: Part, paths: &[String]) -> bool {
         let Some(depth) = paths.first().map(|path| depth_of(path)) else { return false };
         let mut n_chunk = paths.len().div_ceil(2);
@@ -113,7 +113,7 @@ impl<F: FnMut(Case) -> Option<Case>> Shrinker<F> {
             let end = (at + n_chunk).min(left.len());
             if self.remove(part, &left[at..end]) {
                 is_smaller = true;
-                // What comes later in a list has moved up.
+                // Later items of a list have new indexes.
                 left = paths(&self.text(part), depth);
             } else {
                 at = end;
@@ -124,20 +124,22 @@ impl<F: FnMut(Case) -> Option<Case>> Shrinker<F> {
 
     fn remove(&mut self, part: Part, paths: &[String]) -> bool {
         let mut text = self.text(part);
-        // From the end, so that the places before stay where they are.
+        // From the end, so that earlier paths stay valid.
         for path in paths.iter().rev() {
             remove_at(&mut text, path);
         }
-        let Ok(world) = serde_json::from_value::<WorldText>(text) else { return false };
+        let Ok(objects) = serde_json::from_value::<ClusterObjects>(text) else { return false };
         let mut smaller = self.best.clone();
         match (part, &mut smaller.then) {
-            (Part::ClusterState, _) => smaller.world = world,
-            // A world does not remember that it once had nodes, which upstream does.
-            (Part::Then, Some(_)) if world.nodes.is_empty() && !smaller.world.nodes.is_empty() => {
+            (Part::ClusterState, _) => smaller.objects = objects,
+            // Upstream remembers that nodes once existed; a cluster state does not.
+            (Part::Then, Some(_))
+                if objects.nodes.is_empty() && !smaller.objects.nodes.is_empty() =>
+            {
                 return false;
             }
             (Part::Then, Some(then)) => {
-                *then = Then { world, expect: then.expect.clone() };
+                *then = Then { objects, expect: then.expect.clone() };
             }
             (Part::Then, None) => return false,
         }
@@ -145,11 +147,11 @@ impl<F: FnMut(Case) -> Option<Case>> Shrinker<F> {
     }
 
     fn text(&self, part: Part) -> Value {
-        let world = match (part, &self.best.then) {
-            (Part::ClusterState, _) => Some(&self.best.world),
-            (Part::Then, then) => then.as_ref().map(|then| &then.world),
+        let objects = match (part, &self.best.then) {
+            (Part::ClusterState, _) => Some(&self.best.objects),
+            (Part::Then, then) => then.as_ref().map(|then| &then.objects),
         };
-        let text = world.map(|world| serde_json::to_value(world).expect("a world is JSON"));
+        let text = objects.map(|objects| serde_json::to_value(objects).expect("a objects is JSON"));
         text.unwrap_or_default()
     }
 }
@@ -158,10 +160,11 @@ fn depth_of(path: &str) -> usize {
     path.matches('/').count() - 1
 }
 
-/// JSON pointers to all that may go at a depth: 1 is an object of a list, 2 one of its fields.
-fn paths(world: &Value, depth: usize) -> Vec<String> {
+/// JSON pointers to everything that may be removed at a depth: 1 is an object of a list, 2 is one of
+/// its fields.
+fn paths(objects: &Value, depth: usize) -> Vec<String> {
     let mut found = Vec::new();
-    collect(world, String::new(), depth + 1, &mut found);
+    collect(objects, String::new(), depth + 1, &mut found);
     found
 }
 
@@ -187,9 +190,9 @@ fn collect(value: &Value, path: String, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-fn remove_at(world: &mut Value, path: &str) {
+fn remove_at(objects: &mut Value, path: &str) {
     let Some((parent, last)) = path.rsplit_once('/') else { return };
-    match world.pointer_mut(parent) {
+    match objects.pointer_mut(parent) {
         Some(Value::Array(items)) => {
             if let Some(at) = last.parse().ok().filter(|at| *at < items.len()) {
                 let at: usize = at;
@@ -198,10 +201,9 @@ fn remove_at(world: &mut Value, path: &str) {
         }
         Some(Value::Object(fields)) => {
             fields.remove(&last.replace("~1", "/").replace("~0", "~"));
-            // An empty selector selects everything and cannot come over the wire; it is no
-            // smaller version of one that selects something.
+            // An empty selector has another meaning, and no API server stores it.
             if fields.is_empty() && parent.ends_with("/selector") {
-                remove_at(world, parent);
+                remove_at(objects, parent);
             }
         }
         _ => {}
@@ -213,44 +215,44 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::generate::{Scope, world};
+    use crate::generate::{Scope, generated_case};
 
-    fn soon() -> Instant {
+    fn deadline() -> Instant {
         Instant::now() + Duration::from_secs(60)
     }
 
     /// An artificial difference: some pod is in phase `Failed`.
     fn has_failed_pod(case: &Case) -> bool {
-        case.world.pods.iter().any(|pod| pod["status"]["phase"] == "Failed")
+        case.objects.pods.iter().any(|pod| pod["status"]["phase"] == "Failed")
     }
 
     #[test]
-    fn a_world_shrinks_to_what_makes_the_difference() {
-        let mut cases = (4..500).map(|index| world(5, index, Scope::All));
+    fn a_case_shrinks_to_the_cause_of_its_difference() {
+        let mut cases = (4..500).map(|index| generated_case(5, index, Scope::All));
         let case = cases
-            .find(|case| has_failed_pod(case) && case.world.pods.len() > 3)
-            .expect("pods fail in some of many worlds");
-        let small = shrink(case, soon(), |case| has_failed_pod(&case).then_some(case));
-        let text = serde_json::to_value(&small.world.pods).expect("JSON");
+            .find(|case| has_failed_pod(case) && case.objects.pods.len() > 3)
+            .expect("pods fail in some of many cases");
+        let small = shrink(case, deadline(), |case| has_failed_pod(&case).then_some(case));
+        let text = serde_json::to_value(&small.objects.pods).expect("JSON");
         let only = serde_json::json!([{
             "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": small.world.pods[0]["metadata"]["name"],
-                         "namespace": small.world.pods[0]["metadata"]["namespace"],
-                         "uid": small.world.pods[0]["metadata"]["uid"],
-                         "resourceVersion": small.world.pods[0]["metadata"]["resourceVersion"]},
+            "metadata": {"name": small.objects.pods[0]["metadata"]["name"],
+                         "namespace": small.objects.pods[0]["metadata"]["namespace"],
+                         "uid": small.objects.pods[0]["metadata"]["uid"],
+                         "resourceVersion": small.objects.pods[0]["metadata"]["resourceVersion"]},
             "status": {"phase": "Failed"},
         }]);
         assert_eq!(text, only);
-        let WorldText { services, pods: _, nodes, endpointslices, endpoints } = small.world;
+        let ClusterObjects { services, pods: _, nodes, endpointslices, endpoints } = small.objects;
         assert!(services.is_empty() && nodes.is_empty());
         assert!(endpointslices.is_empty() && endpoints.is_empty());
         assert!(small.then.is_none());
     }
 
     #[test]
-    fn what_cannot_shrink_stays() {
-        let case = world(5, 4, Scope::All);
-        let same = shrink(case.clone(), soon(), |_| None);
+    fn a_case_that_cannot_shrink_stays() {
+        let case = generated_case(5, 4, Scope::All);
+        let same = shrink(case.clone(), deadline(), |_| None);
         assert_eq!(serde_json::to_value(same).ok(), serde_json::to_value(case).ok());
     }
 }

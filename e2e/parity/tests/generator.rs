@@ -1,11 +1,13 @@
-//! Generated worlds are the same for ever, and every one of them can be read.
+//! Generated cases depend only on seed and index, and all of them can be decoded.
 
 use endpointd_model::Controller;
-use endpointd_parity::{Scope, world};
+use endpointd_parity::{Scope, generated_case};
 
 #[test]
-fn a_world_is_known_by_its_seed_and_index() {
-    let text = |seed, index| serde_json::to_string(&world(seed, index, Scope::All)).expect("JSON");
+fn seed_and_index_determine_a_case() {
+    let text = |seed, index| {
+        serde_json::to_string(&generated_case(seed, index, Scope::All)).expect("JSON")
+    };
     for index in 4..104 {
         assert_eq!(text(7, index), text(7, index));
     }
@@ -14,7 +16,7 @@ fn a_world_is_known_by_its_seed_and_index() {
 }
 
 #[test]
-fn every_world_can_be_read() {
+fn every_case_can_be_decoded() {
     let scopes = [
         Scope::All,
         Scope::One(Controller::Slices),
@@ -23,10 +25,10 @@ fn every_world_can_be_read() {
     ];
     for scope in scopes {
         for index in 0..150 {
-            let case = world(11, index, scope);
-            case.world.to_world().expect("a world we can read");
+            let case = generated_case(11, index, scope);
+            case.objects.to_cluster_state().expect("a valid case");
             if let Some(then) = &case.then {
-                then.world.to_world().expect("a later world we can read");
+                then.objects.to_cluster_state().expect("a valid later state");
             }
             case.controller().expect("a controller");
             case.key().expect("a key");
@@ -35,12 +37,12 @@ fn every_world_can_be_read() {
 }
 
 #[test]
-fn an_index_decides_the_controller_unless_one_is_asked_for() {
+fn the_index_decides_the_controller_unless_the_scope_does() {
     let controllers: Vec<String> =
-        (0..4).map(|index| world(1, index, Scope::All).controller).collect();
+        (0..4).map(|index| generated_case(1, index, Scope::All).controller).collect();
     assert_eq!(controllers, ["endpointslice", "endpoints", "endpointslice", "mirroring"]);
     for index in 0..4 {
-        let case = world(1, index, Scope::One(Controller::Mirror));
+        let case = generated_case(1, index, Scope::One(Controller::Mirror));
         assert_eq!(case.controller, "mirroring");
     }
 }

@@ -1,4 +1,4 @@
-//! Every recorded vector agrees with our plan, but for the differences listed here.
+//! Our plan agrees with every recorded vector, except for the differences listed here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use endpointd_parity::{Case, judge};
 
-/// Vectors we differ from, with the id of the deliberate difference that explains each.
-const BY_CHOICE: &[(&str, &str)] = &[
+/// Vectors with a deliberate difference, and its id.
+const DELIBERATE: &[(&str, &str)] = &[
     ("slice-000380", "B14"),
     ("slice-000830", "B6"),
     ("slice-001080", "B6"),
@@ -48,36 +48,36 @@ fn check(file: &str, n: usize) {
     let cases: Vec<Case> = text.lines().map(|line| Case::parse(line).expect("a vector")).collect();
     assert_eq!(cases.len(), n);
     let mut unexplained = Vec::new();
-    let mut by_choice = BTreeSet::new();
+    let mut deliberate = BTreeSet::new();
     for case in &cases {
-        for difference in judge(case).expect("a world we can read") {
-            match difference.choice {
-                Some(choice) => drop(by_choice.insert((case.id.clone(), choice.to_string()))),
+        for difference in judge(case).expect("a valid case") {
+            match difference.deliberate {
+                Some(id) => drop(deliberate.insert((case.id.clone(), id.to_string()))),
                 None => unexplained.push(format!("{}: {difference}", case.id)),
             }
         }
     }
     assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
     let ids: BTreeSet<&String> = cases.iter().map(|case| &case.id).collect();
-    let listed: BTreeSet<(String, String)> = BY_CHOICE
+    let listed: BTreeSet<(String, String)> = DELIBERATE
         .iter()
-        .map(|(id, choice)| ((*id).to_owned(), (*choice).to_owned()))
+        .map(|(id, deliberate)| ((*id).to_owned(), (*deliberate).to_owned()))
         .filter(|(id, _)| ids.contains(id))
         .collect();
-    assert_eq!(by_choice, listed, "the list of chosen differences is not what we see");
+    assert_eq!(deliberate, listed, "the list of deliberate differences does not match");
 }
 
 #[test]
-fn slices_are_planned_as_upstream_plans_them() {
+fn slices_agree_with_upstream() {
     check("endpointslice.jsonl", 400);
 }
 
 #[test]
-fn endpoints_are_planned_as_upstream_plans_them() {
+fn endpoints_agree_with_upstream() {
     check("endpoints.jsonl", 200);
 }
 
 #[test]
-fn mirrored_slices_are_planned_as_upstream_plans_them() {
+fn mirrored_slices_agree_with_upstream() {
     check("mirroring.jsonl", 200);
 }

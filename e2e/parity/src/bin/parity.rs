@@ -1,4 +1,4 @@
-//! Generated worlds, planned by us and by upstream's own code.
+//! Compares our plans with upstream's on generated cases.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::path::PathBuf;
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use endpointd_model::Controller;
-use endpointd_parity::{Oracle, Order, Scope, Tally, report, run, shrink};
+use endpointd_parity::{Oracle, RunSpec, RunSummary, Scope, report, run, shrink};
 
 #[derive(Parser)]
-#[command(name = "parity", about = "Compares our plans with upstream's on generated worlds")]
+#[command(name = "parity", about = "Compares our plans with upstream's on generated cases")]
 struct Cli {
-    /// The oracle's program
+    /// Path of the oracle
     #[arg(long)]
     oracle: PathBuf,
-    /// How many worlds
+    /// Number of cases
     #[arg(long, default_value_t = 4000)]
-    worlds: u64,
-    /// Same seed, same worlds
+    cases: u64,
+    /// Seed of the cases
     #[arg(long)]
     seed: u64,
-    /// Only this controller's
+    /// Only cases of this controller
     #[arg(long)]
     controller: Option<Which>,
-    /// Only the world of this index
+    /// Only the case of this index
     #[arg(long)]
-    world: Option<u64>,
-    /// How many of the worlds that differ to shrink and show
+    case: Option<u64>,
+    /// Number of differing cases to shrink and print
     #[arg(long, default_value_t = 5)]
     show: usize,
 }
@@ -40,7 +40,7 @@ enum Which {
     Mirroring,
 }
 
-/// On a terminal the line is drawn anew; elsewhere a line now and then.
+/// How often progress is printed: on a terminal, and elsewhere.
 const TERMINAL_EVERY: Duration = Duration::from_millis(200);
 const PLAIN_EVERY: Duration = Duration::from_secs(20);
 
@@ -55,29 +55,33 @@ fn main() -> ExitCode {
 }
 
 fn compare(cli: Cli) -> Result<ExitCode> {
-    let Cli { oracle, worlds, seed, controller, world, show } = cli;
+    let Cli { oracle, cases, seed, controller, case, show } = cli;
     let scope = match controller {
         None => Scope::All,
         Some(Which::Endpoints) => Scope::One(Controller::Endpoints),
         Some(Which::Endpointslice) => Scope::One(Controller::Slices),
         Some(Which::Mirroring) => Scope::One(Controller::Mirror),
     };
-    let indexes = world.map_or(0..worlds, |index| index..index + 1);
+    let indexes = case.map_or(0..cases, |index| index..index + 1);
     let n_workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let order = Order { seed, indexes, scope, oracle, n_workers, shown_max: show };
+    let spec = RunSpec { seed, indexes, scope, oracle, n_workers, shown_max: show };
     println!("seed: {seed}");
-    let mut progress = Progress::new(order.indexes.end - order.indexes.start);
-    let tally = run(&order, |tally| progress.show(tally))?;
-    progress.end(&tally);
-    if !tally.found.is_empty() {
-        eprintln!("shrinking {} of {} worlds that differ", tally.found.len(), tally.n_different);
-        let mut oracle = Oracle::start(&order.oracle)?;
-        for found in &tally.found {
-            let (case, differences) = shrink(found, &mut oracle)?;
-            report::print_world(found.index, &case, &differences);
+    let mut progress = Progress::new(spec.indexes.end - spec.indexes.start);
+    let summary = run(&spec, |summary| progress.show(summary))?;
+    progress.end(&summary);
+    if !summary.differing.is_empty() {
+        eprintln!(
+            "shrinking {} of {} differing cases",
+            summary.differing.len(),
+            summary.n_different
+        );
+        let mut oracle = Oracle::start(&spec.oracle)?;
+        for one in &summary.differing {
+            let (case, differences) = shrink(one, &mut oracle)?;
+            report::print_case(one.index, &case, &differences);
         }
     }
-    let is_good = report::print(&tally, scope);
+    let is_good = report::print(&summary, scope);
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -94,25 +98,25 @@ impl Progress {
         Self { n, start: now, shown: now, is_terminal: stderr().is_terminal() }
     }
 
-    fn rate(&self, tally: &Tally) -> f64 {
-        tally.n_worlds as f64 / self.start.elapsed().as_secs_f64().max(0.001)
+    fn rate(&self, summary: &RunSummary) -> f64 {
+        summary.n_cases as f64 / self.start.elapsed().as_secs_f64().max(0.001)
     }
 
-    fn show(&mut self, tally: &Tally) {
+    fn show(&mut self, summary: &RunSummary) {
         let every = if self.is_terminal { TERMINAL_EVERY } else { PLAIN_EVERY };
         if self.shown.elapsed() < every {
             return;
         }
         self.shown = Instant::now();
-        let rate = self.rate(tally);
-        let left_secs = (self.n - tally.n_worlds) as f64 / rate.max(1.0);
+        let rate = self.rate(summary);
+        let left_secs = (self.n - summary.n_cases) as f64 / rate.max(1.0);
         let line = format!(
-            "{}/{} worlds, {rate:.0}/s, {left_secs:.0} s left, {} differences",
-            tally.n_worlds, self.n, tally.n_different
+            "{}/{} cases, {rate:.0}/s, {left_secs:.0} s left, {} differences",
+            summary.n_cases, self.n, summary.n_different
         );
         if self.is_terminal {
             const BAR: usize = 30;
-            let n_done = (tally.n_worlds * BAR as u64 / self.n.max(1)) as usize;
+            let n_done = (summary.n_cases * BAR as u64 / self.n.max(1)) as usize;
             eprint!("\r\x1b[K[{}{}] {line}", "#".repeat(n_done), ".".repeat(BAR - n_done));
             drop(stderr().flush());
         } else {
@@ -120,9 +124,9 @@ impl Progress {
         }
     }
 
-    fn end(&self, tally: &Tally) {
+    fn end(&self, summary: &RunSummary) {
         let start = if self.is_terminal { "\r\x1b[K" } else { "" };
         let secs = self.start.elapsed().as_secs_f64();
-        eprintln!("{start}{} worlds in {secs:.1} s, {:.0}/s", tally.n_worlds, self.rate(tally));
+        eprintln!("{start}{} cases in {secs:.1} s, {:.0}/s", summary.n_cases, self.rate(summary));
     }
 }

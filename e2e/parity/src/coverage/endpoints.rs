@@ -1,8 +1,8 @@
-//! Section 3: the endpoints controller.
+//! Section 3 of the specification: the endpoints controller.
 
 use endpointd_model::{ClusterIp, Endpoints, Object, Write, names};
 
-use super::{Rule, Seen, rule};
+use super::{Observed, Rule, rule};
 
 pub const RULES: &[Rule] = &[
     rule("3.1 Service gone, Endpoints there", |s| s.service.is_none() && s.endpoints.is_some()),
@@ -79,18 +79,18 @@ pub const RULES: &[Rule] = &[
     }),
 ];
 
-fn written<'a>(s: &Seen<'a>) -> Option<&'a Endpoints> {
+fn written<'a>(s: &Observed<'a>) -> Option<&'a Endpoints> {
     s.sync.plan.writes.iter().find_map(|write| match write {
         Write::Create(Object::Endpoints(one)) | Write::Update(Object::Endpoints(one)) => Some(one),
         _ => None,
     })
 }
 
-fn cut(s: &Seen) -> bool {
+fn cut(s: &Observed) -> bool {
     written(s).is_some_and(|one| one.meta.annotations.contains_key(names::OVER_CAPACITY))
 }
 
-fn n_not_ready(s: &Seen) -> bool {
+fn n_not_ready(s: &Observed) -> bool {
     let has = |one: &Endpoints| one.subsets.iter().any(|one| !one.not_ready_addresses.is_empty());
     written(s).is_some_and(has)
 }

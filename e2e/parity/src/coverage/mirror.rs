@@ -1,10 +1,10 @@
-//! Section 6: the mirroring controller.
+//! Section 6 of the specification: the mirroring controller.
 
 use endpointd_model::{
     AddressType, EndpointAddress, Endpoints, Family, SubsetPort, names, parse_ip,
 };
 
-use super::{Rule, Seen, rule};
+use super::{Observed, Rule, rule};
 
 pub const RULES: &[Rule] = &[
     rule("6.1 mirrored", |s| s.created().next().is_some()),
@@ -60,9 +60,9 @@ pub const RULES: &[Rule] = &[
             all.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1)
         })
     }),
-    rule("6.2 cap exceeded", |s| s.hears("\"TooManyAddressesToMirror\"")),
-    rule("6.2 default cap exceeded", |s| s.hears("A max of 1000 addresses")),
-    rule("6.2 invalid address", |s| s.hears("\"InvalidIPAddress\"")),
+    rule("6.2 cap exceeded", |s| s.has_event("\"TooManyAddressesToMirror\"")),
+    rule("6.2 default cap exceeded", |s| s.has_event("A max of 1000 addresses")),
+    rule("6.2 invalid address", |s| s.has_event("\"InvalidIPAddress\"")),
     rule("6.2 special address", |s| {
         s.endpoints.is_some_and(|one| {
             addresses(one).any(|one| {
@@ -139,7 +139,7 @@ pub const RULES: &[Rule] = &[
     rule("6.6 Endpoints being deleted", |s| s.endpoints.is_some_and(|one| one.meta.is_deleting())),
 ];
 
-fn labelled(s: &Seen, key: &str, value: &str) -> bool {
+fn labelled(s: &Observed, key: &str, value: &str) -> bool {
     s.endpoints.is_some_and(|one| one.meta.labels.has(key, value))
 }
 

@@ -1,10 +1,10 @@
-//! Section 2: what pods contribute.
+//! Section 2 of the specification: pods.
 
 use endpointd_model::{Family, Phase, Pod, PodIp, TargetPort, is_forbidden_endpoint_ip};
 use serde_json::Value;
 
-use super::{Rule, Seen, rule};
-use crate::choice::Turn;
+use super::{Observed, Rule, rule};
+use crate::deliberate::SyncStep;
 
 pub const RULES: &[Rule] = &[
     rule("2 no selector matches nothing", |s| s.service_is(|one| one.selector.is_empty())),
@@ -82,10 +82,10 @@ pub const RULES: &[Rule] = &[
         s.any_pod(|pod| is_under(s, pod) && pod.hostname.is_none())
     }),
     rule("2 trigger time is the Service's", |s| {
-        s.sync.turn == Turn::First && s.service_is(|one| one.created.is_some()) && stamps(s)
+        s.sync.step == SyncStep::First && s.service_is(|one| one.created.is_some()) && stamps(s)
     }),
     rule("2 no trigger time", |s| s.service_is(|_| true) && !s.writes_nothing() && !stamps(s)),
-    rule("2 trigger time is a pod's", |s| s.sync.turn == Turn::Then && stamps(s)),
+    rule("2 trigger time is a pod's", |s| s.sync.step == SyncStep::AfterChange && stamps(s)),
     rule("2 publishNotReadyAddresses", |s| {
         s.service_is(|one| one.publish_not_ready) && s.any_pod(|pod| !pod.is_ready())
     }),
@@ -99,19 +99,19 @@ fn n_of(pod: &Pod, family: Family) -> usize {
     pod.ips.all.iter().filter(|ip| ip.family() == family).count()
 }
 
-fn has_ip(s: &Seen, holds: impl Fn(&str) -> bool) -> bool {
+fn has_ip(s: &Observed, holds: impl Fn(&str) -> bool) -> bool {
     s.any_pod_text(|pod| {
         let ips = pod["status"]["podIPs"].as_array().into_iter().flatten();
         ips.into_iter().any(|ip| holds(ip["ip"].as_str().unwrap_or("")))
     })
 }
 
-fn is_under(s: &Seen, pod: &Pod) -> bool {
+fn is_under(s: &Observed, pod: &Pod) -> bool {
     pod.subdomain.as_ref() == Some(&s.sync.key.name)
 }
 
-/// Whether a named port is, or is not, found on some pod.
-fn finds_named(s: &Seen, holds: impl Fn(bool) -> bool) -> bool {
+/// Whether a named port resolves, or does not resolve, on some pod.
+fn finds_named(s: &Observed, holds: impl Fn(bool) -> bool) -> bool {
     let Some(service) = s.service else { return false };
     let mut found =
         service.ports.iter().flat_map(|port| {
@@ -125,7 +125,7 @@ fn finds_named(s: &Seen, holds: impl Fn(bool) -> bool) -> bool {
     found.any(holds)
 }
 
-fn is_other_protocol(s: &Seen) -> bool {
+fn is_other_protocol(s: &Observed) -> bool {
     let Some(service) = s.service else { return false };
     service.ports.iter().any(|port| {
         s.any_pod(|pod| match &port.target {
@@ -139,19 +139,19 @@ fn is_other_protocol(s: &Seen) -> bool {
     })
 }
 
-fn asks_for(s: &Seen, name: &str) -> bool {
+fn asks_for(s: &Observed, name: &str) -> bool {
     s.any_port(|port| port["targetPort"] == name)
 }
 
 /// An init container with this restart policy.
-fn has_init(s: &Seen, policy: &str) -> bool {
+fn has_init(s: &Observed, policy: &str) -> bool {
     s.any_pod_text(|pod| {
         let mut inits = pod["spec"]["initContainers"].as_array().into_iter().flatten();
         inits.any(|one| one["restartPolicy"].as_str().unwrap_or("") == policy)
     })
 }
 
-fn stamps(s: &Seen) -> bool {
+fn stamps(s: &Observed) -> bool {
     let is_stamped = |text: &String| text.contains(endpointd_model::names::TRIGGER_TIME);
     s.sync.ours.writes.iter().any(is_stamped)
 }

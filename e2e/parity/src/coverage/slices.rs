@@ -1,10 +1,10 @@
-//! Section 4: the endpointslice controller.
+//! Section 4 of the specification: the endpointslice controller.
 
 use endpointd_model::{
     AddressType, ClusterIp, Endpoint, EndpointSlice, Family, Labels, TrafficDistribution, names,
 };
 
-use super::{Rule, Seen, rule};
+use super::{Observed, Rule, rule};
 
 pub const RULES: &[Rule] = &[
     rule("4.1 Service gone", |s| s.service.is_none() && !s.slices.is_empty()),
@@ -55,7 +55,7 @@ pub const RULES: &[Rule] = &[
             one.meta.owners.iter().any(is_odd)
         })
     }),
-    rule("4.6 node unknown, pod skipped", |s| s.sync.plan.retry.is_some()),
+    rule("4.6 node unknown, pod excluded", |s| s.sync.plan.retry.is_some()),
     rule("4.6 node unknown, published anyway", |s| {
         let unknown = |pod: &endpointd_model::Pod| match &pod.node_name {
             Some(node) => !s.sync.before.nodes.contains_key(node),
@@ -199,26 +199,26 @@ pub const RULES: &[Rule] = &[
     rule("4 nothing to write", |s| {
         s.writes_nothing() && s.live().next().is_some() && !s.slices.is_empty()
     }),
-    rule("4.13 failure told", |s| s.hears("\"FailedToUpdateEndpointSlices\"")),
+    rule("4.13 failure event", |s| s.has_event("\"FailedToUpdateEndpointSlices\"")),
 ];
 
-fn max(s: &Seen) -> usize {
+fn max(s: &Observed) -> usize {
     s.sync.case.settings().endpoints_per_slice_max
 }
 
-fn has_family(s: &Seen, family: Family) -> bool {
+fn has_family(s: &Observed, family: Family) -> bool {
     s.service_is(|one| one.families.is_empty() || one.families.contains(&family))
 }
 
-fn is_uid(s: &Seen, uid: &endpointd_model::Uid) -> bool {
+fn is_uid(s: &Observed, uid: &endpointd_model::Uid) -> bool {
     s.service_is(|one| one.uid == *uid)
 }
 
-fn written<'a>(s: &Seen<'a>) -> impl Iterator<Item = &'a EndpointSlice> {
+fn written<'a>(s: &Observed<'a>) -> impl Iterator<Item = &'a EndpointSlice> {
     s.created().chain(s.updated().map(|(_, new)| new))
 }
 
-fn any_written(s: &Seen, holds: impl Fn(&Endpoint) -> bool) -> bool {
+fn any_written(s: &Observed, holds: impl Fn(&Endpoint) -> bool) -> bool {
     written(s).any(|slice| slice.endpoints.iter().any(&holds))
 }
 
@@ -244,7 +244,7 @@ fn is_added_to(old: &EndpointSlice, new: &EndpointSlice) -> bool {
 }
 
 /// A slice that only gained endpoints, with its size and the maximum.
-fn fills(s: &Seen, holds: impl Fn(usize, usize) -> bool) -> bool {
+fn fills(s: &Observed, holds: impl Fn(usize, usize) -> bool) -> bool {
     s.updated().any(|(old, new)| {
         let is_kept = |one: &Endpoint| found(new, one).is_some_and(|now| same(now, one));
         is_added_to(old, new)
@@ -262,7 +262,7 @@ fn inherited(labels: &Labels) -> Labels {
     labels.with(names::SERVICE_NAME, None).with(names::MANAGED_BY, None).with(names::HEADLESS, None)
 }
 
-fn prefers(s: &Seen, wish: TrafficDistribution) -> bool {
+fn prefers(s: &Observed, wish: TrafficDistribution) -> bool {
     s.service_is(|one| one.traffic_distribution == Some(wish))
         && any_written(s, |one| one.hints.is_some())
 }

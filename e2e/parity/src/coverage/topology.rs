@@ -1,9 +1,9 @@
-//! Section 5: hints by zone and CPU.
+//! Section 5 of the specification: topology hints.
 
 use endpointd_model::{Endpoint, Node, TopologyMode, names};
 
-use super::{Rule, Seen, rule};
-use crate::choice::Turn;
+use super::{Observed, Rule, rule};
+use crate::deliberate::SyncStep;
 
 pub const RULES: &[Rule] = &[
     rule("5 annotation Auto", |s| is_auto(s) && annotated(s, "Auto")),
@@ -32,15 +32,18 @@ pub const RULES: &[Rule] = &[
             .iter()
             .any(|one| odd.iter().any(|cpu| one["status"]["allocatable"]["cpu"] == *cpu))
     }),
-    rule("5 no node was ever seen", |s| is_auto(s) && s.sync.before.nodes.is_empty()),
-    rule("5 refused: insufficient node information", |s| s.hears("Insufficient Node information")),
-    rule("5 refused: one zone", |s| s.hears("Nodes only ready in one zone")),
-    rule("5 refused: too few endpoints", |s| s.hears("Insufficient number of endpoints")),
-    rule("5 refused: overload", |s| s.hears("without exceeding overload threshold")),
-    rule("5 refused: endpoint without zone", |s| s.hears("do not have a zone specified")),
-    rule("5 enabled", |s| s.hears("\"TopologyAwareHintsEnabled\"")),
+    rule("5 no node was ever observed", |s| is_auto(s) && s.sync.before.nodes.is_empty()),
+    rule("5 refused: insufficient node information", |s| {
+        s.has_event("Insufficient Node information")
+    }),
+    rule("5 refused: one zone", |s| s.has_event("Nodes only ready in one zone")),
+    rule("5 refused: too few endpoints", |s| s.has_event("Insufficient number of endpoints")),
+    rule("5 refused: overload", |s| s.has_event("without exceeding overload threshold")),
+    rule("5 refused: endpoint without zone", |s| s.has_event("do not have a zone specified")),
+    rule("5 enabled", |s| s.has_event("\"TopologyAwareHintsEnabled\"")),
     rule("5 turned off", |s| {
-        s.sync.turn == Turn::Then && s.hears("Topology Aware Hints has been disabled")
+        s.sync.step == SyncStep::AfterChange
+            && s.has_event("Topology Aware Hints has been disabled")
     }),
     rule("5 hint for the own zone", |s| hinted(s, |one, zone| one.zone.as_deref() == Some(zone))),
     rule("5 hint for another zone", |s| hinted(s, |one, zone| one.zone.as_deref() != Some(zone))),
@@ -69,15 +72,15 @@ pub const RULES: &[Rule] = &[
             s.sync.before.nodes.values().filter_map(|node| node.zone.clone()).collect();
         zones.sort_unstable();
         zones.dedup();
-        zones.len() > 2 && s.hears("\"TopologyAwareHintsEnabled\"")
+        zones.len() > 2 && s.has_event("\"TopologyAwareHintsEnabled\"")
     }),
 ];
 
-fn is_auto(s: &Seen) -> bool {
+fn is_auto(s: &Observed) -> bool {
     s.service_is(|one| one.topology == TopologyMode::Auto)
 }
 
-fn annotated(s: &Seen, value: &str) -> bool {
+fn annotated(s: &Observed, value: &str) -> bool {
     s.text.services.iter().any(|one| {
         let annotations = &one["metadata"]["annotations"];
         let keys = [names::TOPOLOGY_AWARE_HINTS, names::TOPOLOGY_MODE];
@@ -85,12 +88,12 @@ fn annotated(s: &Seen, value: &str) -> bool {
     })
 }
 
-fn any_node(s: &Seen, holds: impl Fn(&Node) -> bool) -> bool {
+fn any_node(s: &Observed, holds: impl Fn(&Node) -> bool) -> bool {
     is_auto(s) && s.sync.before.nodes.values().any(holds)
 }
 
-/// Some endpoint we wrote under the annotation has such a hint.
-fn hinted(s: &Seen, holds: impl Fn(&Endpoint, &str) -> bool) -> bool {
+/// Whether an endpoint that we wrote with the annotation on has such a hint.
+fn hinted(s: &Observed, holds: impl Fn(&Endpoint, &str) -> bool) -> bool {
     let mut slices = s.created().chain(s.updated().map(|(_, new)| new));
     is_auto(s)
         && slices.any(|slice| {

@@ -1,4 +1,4 @@
-//! Nodes: mostly a sound cluster of two to four zones, sometimes not.
+//! Generates nodes: mostly two to four zones with complete information.
 
 use endpointd_model::names;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub fn nodes(rng: &mut Rng) -> Vec<Value> {
     let n_nodes = rng.weighted(&[(4, 0), (10, 1), (20, 2), (30, 3), (20, 4), (10, 6)]);
     let is_sound = rng.percent(65);
     let mut nodes: Vec<Value> = (0..n_nodes).map(|at| sound(rng, at)).collect();
-    // Of the control plane, so that it does not count, and in no zone: pods on it have none.
+    // A control-plane node without a zone: it does not count for hints, and its pods have no zone.
     if let (true, Some(node)) = (rng.percent(10), nodes.last_mut()) {
         node["metadata"]["labels"] = json!({names::CONTROL_PLANE_NODE: ""});
     }
@@ -36,11 +36,11 @@ fn sound(rng: &mut Rng, at: usize) -> Value {
     })
 }
 
-/// Any one thing that can become of nodes.
+/// Makes one change to the nodes.
 pub fn change(rng: &mut Rng, nodes: &mut Vec<Value>) {
     if rng.percent(10) {
         let at = nodes.len();
-        // Names stay unique even when one in the middle was removed.
+        // Names stay unique after a removal.
         if nodes.iter().all(|node| node["metadata"]["name"] != format!("node-{at}")) {
             nodes.push(sound(rng, at));
         }

@@ -1,40 +1,40 @@
-//! Pods: every phase, address, readiness, port, and node a controller must tell apart.
+//! Generates pods: every phase, address, readiness, port, and node that a controller distinguishes.
 
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, Rng};
 
-/// What pods of one world have in common.
+/// Parameters of all pods of one case.
 #[derive(Clone, Copy)]
-pub struct Crew<'a> {
+pub struct PodParams<'a> {
     pub service_name: &'a str,
     pub n_nodes: usize,
-    /// How many are plain and ready, so that rules about numbers can be reached.
+    /// The percentage of pods that are ready and ordinary, so that rules about numbers are covered.
     pub percent_plain: usize,
 }
 
-pub fn pod(rng: &mut Rng, at: usize, crew: Crew) -> Value {
+pub fn pod(rng: &mut Rng, at: usize, pod_params: PodParams) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": format!("pod-{at}"), "namespace": NAMESPACE, "uid": format!("pu-{at}"),
                      "resourceVersion": format!("{}", 2000 + at)},
         "spec": {}, "status": {"phase": "Running"},
     });
-    let is_plain = rng.percent(crew.percent_plain);
+    let is_plain = rng.percent(pod_params.percent_plain);
     if is_plain {
         pod["metadata"]["labels"] = json!({"app": "web", "role": "front"});
         set_plain_ips(at, &mut pod);
         let condition =
             json!({"type": "Ready", "status": "True", "lastTransitionTime": rng.time()});
         pod["status"]["conditions"] = json!([condition]);
-        pod["spec"]["nodeName"] = format!("node-{}", at % crew.n_nodes.max(1)).into();
+        pod["spec"]["nodeName"] = format!("node-{}", at % pod_params.n_nodes.max(1)).into();
     } else {
         set_labels(rng, &mut pod);
         set_phase(rng, &mut pod);
         set_ips(rng, at, &mut pod);
         set_readiness(rng, &mut pod);
-        set_node(rng, crew, &mut pod);
-        set_hostname(rng, at, crew, &mut pod);
+        set_node(rng, pod_params, &mut pod);
+        set_hostname(rng, at, pod_params, &mut pod);
         if rng.percent(12) {
             terminate(rng, &mut pod);
         }
@@ -52,7 +52,7 @@ fn set_labels(rng: &mut Rng, pod: &mut Value) {
         5 => json!({"app": "", "role": "front"}),
         _ => json!({"app": "web", "role": "front", "extra": "e"}),
     };
-    // The same labels in another namespace are nobody's.
+    // A pod with the same labels in another namespace does not match.
     if rng.percent(2) {
         pod["metadata"]["namespace"] = "ns2".into();
     }
@@ -125,7 +125,7 @@ fn odd_spelling(rng: &mut Rng, at: usize) -> String {
     }
 }
 
-/// Addresses that are well-formed and yet no endpoint's.
+/// Valid addresses that the API server rejects for endpoints.
 fn special(rng: &mut Rng, at: usize) -> Vec<String> {
     let bad = rng.pick(&[
         "127.0.0.1",
@@ -160,22 +160,22 @@ pub fn set_readiness(rng: &mut Rng, pod: &mut Value) {
     pod["status"]["conditions"] = conditions.into();
 }
 
-pub fn set_node(rng: &mut Rng, crew: Crew, pod: &mut Value) {
+pub fn set_node(rng: &mut Rng, pod_params: PodParams, pod: &mut Value) {
     pod["spec"]["nodeName"] = match rng.below(100) {
         0..4 => "node-gone".into(),
         4..7 => Value::Null,
-        _ if crew.n_nodes == 0 => "node-0".into(),
-        _ => format!("node-{}", rng.below(crew.n_nodes)).into(),
+        _ if pod_params.n_nodes == 0 => "node-0".into(),
+        _ => format!("node-{}", rng.below(pod_params.n_nodes)).into(),
     };
 }
 
-pub fn set_hostname(rng: &mut Rng, at: usize, crew: Crew, pod: &mut Value) {
+pub fn set_hostname(rng: &mut Rng, at: usize, pod_params: PodParams, pod: &mut Value) {
     let host = format!("host-{at}");
     let (hostname, subdomain) = match rng.below(100) {
-        0..15 => (Some(host.as_str()), Some(crew.service_name)),
+        0..15 => (Some(host.as_str()), Some(pod_params.service_name)),
         15..19 => (Some(host.as_str()), Some("elsewhere")),
         19..22 => (Some(host.as_str()), None),
-        22..24 => (None, Some(crew.service_name)),
+        22..24 => (None, Some(pod_params.service_name)),
         _ => (None, None),
     };
     pod["spec"]["hostname"] = hostname.into();
@@ -191,7 +191,7 @@ fn port(name: &str, number: usize, protocol: &str) -> Value {
     json!({"name": name, "containerPort": number, "protocol": protocol})
 }
 
-/// Mostly one template for all pods, as in life; sometimes another, or ports of other protocols.
+/// Mostly one template for all pods, as in real clusters; sometimes another template or protocol.
 fn set_ports(rng: &mut Rng, pod: &mut Value) {
     let (http, protocol) = rng.weighted(&[
         (80, (8080, "TCP")),
@@ -225,18 +225,18 @@ fn set_ports(rng: &mut Rng, pod: &mut Value) {
     pod["spec"]["initContainers"] = first.into();
 }
 
-/// Any one thing that can become of a pod.
-pub fn change(rng: &mut Rng, at: usize, crew: Crew, pod: &mut Value) {
+/// Makes one change to a pod.
+pub fn change(rng: &mut Rng, at: usize, pod_params: PodParams, pod: &mut Value) {
     match rng.below(14) {
         0..4 => set_readiness(rng, pod),
         4..6 => terminate(rng, pod),
         6 => set_phase(rng, pod),
         7 => set_ips(rng, at, pod),
-        8 => set_node(rng, crew, pod),
+        8 => set_node(rng, pod_params, pod),
         // Recreated under the same name.
         9 => pod["metadata"]["uid"] = format!("pu-{at}-again").into(),
         10 => set_labels(rng, pod),
-        11 => set_hostname(rng, at, crew, pod),
+        11 => set_hostname(rng, at, pod_params, pod),
         12 => set_ports(rng, pod),
         _ => pod["metadata"]["resourceVersion"] = "2999".into(),
     }

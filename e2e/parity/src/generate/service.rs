@@ -1,4 +1,4 @@
-//! Services: every kind of selector, family, cluster IP, port, and wish for hints.
+//! Generates Services: every kind of selector, family, ClusterIP, port, and hint setting.
 
 use endpointd_model::names;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn set_selector(rng: &mut Rng, service: &mut Value) {
     }
 }
 
-/// Removes what was said about selection; used to turn a Service into a manual one.
+/// Removes the selector, which makes the Service manual.
 pub fn drop_selector(service: &mut Value) {
     service["spec"]["selector"] = Value::Null;
 }
@@ -104,7 +104,7 @@ fn port(rng: &mut Rng, at: usize, n_ports: usize) -> Value {
         86..90 => port["targetPort"] = "nowhere".into(),
         90..93 => port["targetPort"] = "8080".into(),
         93..96 => port["targetPort"] = 0.into(),
-        // What the API server makes of none.
+        // The API server's default.
         _ => port["targetPort"] = port["port"].clone(),
     }
     if rng.percent(20) {
@@ -139,19 +139,19 @@ pub fn set_hints(rng: &mut Rng, service: &mut Value) {
     service["spec"]["trafficDistribution"] = wish.into();
 }
 
-/// Whether one of the topology annotations asks for hints.
+/// Whether one of the topology annotations is on.
 pub fn is_auto(service: &Value) -> bool {
     let annotations = &service["metadata"]["annotations"];
     let is_on = |key: &str| annotations[key] == "Auto" || annotations[key] == "auto";
     is_on(names::TOPOLOGY_MODE) || is_on(names::TOPOLOGY_AWARE_HINTS)
 }
 
-/// No topology annotation any more.
+/// Removes the topology annotations.
 pub fn turn_off(service: &mut Value) {
     service["metadata"]["annotations"] = Value::Null;
 }
 
-/// One that publishes whatever there is: a crowd is there for its size.
+/// A Service that publishes every pod, for large cases.
 pub fn make_plain(service: &mut Value) {
     let spec = &mut service["spec"];
     spec["type"] = "ClusterIP".into();
@@ -162,14 +162,14 @@ pub fn make_plain(service: &mut Value) {
     set_first(spec, "ports", "targetPort", 8080);
 }
 
-/// On its way out, held by a finalizer.
+/// Being deleted, held by a finalizer.
 pub fn delete(rng: &mut Rng, object: &mut Value) {
     let meta = &mut object["metadata"];
     meta["deletionTimestamp"] = rng.time().into();
     meta["finalizers"] = json!(["example.com/hold"]);
 }
 
-/// Any one change a person could make to it.
+/// Makes one change that a user could make.
 pub fn change(rng: &mut Rng, service: &mut Value) {
     match rng.below(20) {
         0..4 => set_labels(rng, service),

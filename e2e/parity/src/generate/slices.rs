@@ -1,4 +1,4 @@
-//! What people, other controllers, and older versions do to the slices that are there.
+//! Edits of observed slices by users, other controllers, and older versions.
 
 use endpointd_model::names;
 use serde_json::{Value, json};
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use super::service::delete;
 use super::{NAMESPACE, Rng, set_first};
 
-/// Whose slices they are.
+/// The owner of the slices.
 #[derive(Clone, Copy)]
 pub struct Owner<'a> {
     pub name: &'a str,
     pub manager: &'a str,
-    /// As an owner reference.
+    /// The ownerReference.
     pub reference: &'a Value,
 }
 
-/// Some edits, one after the other.
+/// Applies several edits.
 pub fn edit(rng: &mut Rng, slices: &mut Vec<Value>, owner: Owner) {
     let n_edits = rng.weighted(&[(40, 1), (25, 2), (15, 3), (10, 5)]);
     for _ in 0..n_edits {
@@ -44,7 +44,8 @@ fn blank(rng: &mut Rng, owner: Owner, at: usize) -> Value {
     })
 }
 
-/// A slice nobody asked for: a placeholder, right or not, a stranger, or one for other ports.
+/// An additional slice: a correct or wrong placeholder, one of another manager, or one for other
+/// ports.
 fn add(rng: &mut Rng, slices: &mut Vec<Value>, owner: Owner) {
     let mut slice = blank(rng, owner, slices.len());
     let model =
@@ -52,7 +53,7 @@ fn add(rng: &mut Rng, slices: &mut Vec<Value>, owner: Owner) {
     if let Some(model) = &model
         && rng.percent(60)
     {
-        // What a placeholder of this Service would carry.
+        // The labels of a placeholder of this Service.
         slice["metadata"]["labels"] = model["metadata"]["labels"].clone();
         slice["addressType"] = model["addressType"].clone();
     }
@@ -86,7 +87,7 @@ fn ghost(rng: &mut Rng) -> Value {
     })
 }
 
-/// The same endpoints in other places.
+/// Moves endpoints between slices.
 fn rearrange(rng: &mut Rng, slices: &mut Vec<Value>) {
     if slices.is_empty() {
         return;
@@ -94,16 +95,16 @@ fn rearrange(rng: &mut Rng, slices: &mut Vec<Value>) {
     let (from, to) = (rng.below(slices.len()), rng.below(slices.len()));
     let endpoints = slices[from]["endpoints"].as_array().cloned().unwrap_or_default();
     match rng.below(5) {
-        // Merged, perhaps over the maximum.
+        // Merged, possibly above the maximum.
         0..2 if from != to => {
             let mut both = slices[to]["endpoints"].as_array().cloned().unwrap_or_default();
             both.extend(endpoints);
             slices[to]["endpoints"] = both.into();
             slices.remove(from);
         }
-        // In both.
+        // Duplicated into both slices.
         2 if from != to => slices[to]["endpoints"] = endpoints.into(),
-        // Split.
+        // Split into two slices.
         _ if endpoints.len() > 1 => {
             let mut second = slices[from].clone();
             let name = format!("{}-b", second["metadata"]["name"].as_str().unwrap_or("x"));
@@ -181,7 +182,7 @@ fn edit_group(rng: &mut Rng, slices: &mut [Value]) {
 
 fn edit_endpoints(rng: &mut Rng, slices: &mut [Value]) {
     let Some(slice) = rng.one_of(slices) else { return };
-    // An edit needs its list; an absent one is left alone.
+    // An edit needs its list; an absent list stays absent.
     let Some(endpoints) = slice["endpoints"].as_array_mut() else { return };
     match rng.below(12) {
         0 => rng.shuffle(endpoints),

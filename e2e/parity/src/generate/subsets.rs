@@ -1,4 +1,4 @@
-//! Endpoints objects: as a person writes them, to be mirrored, and as we may find our own.
+//! Generates Endpoints: manual ones to mirror, and edits of those that the controller manages.
 
 use endpointd_model::names;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::service::delete;
 use super::{NAMESPACE, Rng, set_first};
 
-/// Hand-written Endpoints.
+/// Manual Endpoints.
 pub fn endpoints(rng: &mut Rng, name: &str) -> Value {
     let mut endpoints = json!({
         "apiVersion": "v1", "kind": "Endpoints",
@@ -21,15 +21,15 @@ pub fn endpoints(rng: &mut Rng, name: &str) -> Value {
     let n_subsets = rng.weighted(&[(6, 0), (45, 1), (30, 2), (19, 3)]);
     let subsets: Vec<Value> = (0..n_subsets).map(|_| subset(rng)).collect();
     endpoints["subsets"] = subsets.into();
-    // A port of 0 counts as none. Only alone: beside a subset without ports, which of the two
-    // wins depends on a hash, and the API server would not let it in.
+    // Port 0 counts as no port. Only in a single subset: next to a subset without ports a hash would
+    // decide between the two, and the API server would reject the object.
     if n_subsets == 1 && rng.percent(5) {
         endpoints["subsets"][0]["ports"] = json!([{"name": "zero", "port": 0, "protocol": "TCP"}]);
     }
     endpoints
 }
 
-/// Several subsets have no port 0.
+/// Removes port 0 if there are several subsets.
 pub fn drop_port_zero(endpoints: &mut Value) {
     let Some(subsets) = endpoints["subsets"].as_array_mut() else { return };
     if subsets.len() > 1 {
@@ -126,7 +126,7 @@ pub fn address(rng: &mut Rng) -> Value {
     address
 }
 
-/// Any one change a person could make to Endpoints of their own.
+/// Makes one change that a user could make to manual Endpoints.
 pub fn change(rng: &mut Rng, endpoints: &mut Value) {
     match rng.below(14) {
         0 => return set_labels(rng, endpoints),
@@ -152,7 +152,7 @@ pub fn change(rng: &mut Rng, endpoints: &mut Value) {
     }
 }
 
-/// What others do to Endpoints that are ours.
+/// Edits by other clients of Endpoints that the controller manages.
 pub fn edit(rng: &mut Rng, endpoints: &mut Value) {
     let meta = &mut endpoints["metadata"];
     match rng.below(30) {
@@ -177,7 +177,7 @@ pub fn edit(rng: &mut Rng, endpoints: &mut Value) {
     }
 }
 
-/// The same content in another order, or not packed.
+/// The same content in another order or layout.
 fn edit_layout(rng: &mut Rng, endpoints: &mut Value) {
     let Some(subsets) = endpoints["subsets"].as_array_mut() else { return };
     match rng.below(5) {
@@ -192,7 +192,7 @@ fn edit_layout(rng: &mut Rng, endpoints: &mut Value) {
                 }
             }
         }
-        // One port a subset.
+        // One port per subset.
         3 => {
             let single = |subset: &Value| {
                 let ports = subset["ports"].as_array().cloned().unwrap_or_default();
@@ -205,7 +205,7 @@ fn edit_layout(rng: &mut Rng, endpoints: &mut Value) {
             };
             *subsets = subsets.iter().flat_map(single).collect();
         }
-        // One address a subset.
+        // One address per subset.
         _ => {
             let single = |subset: &Value| {
                 let with = |list: &str| {

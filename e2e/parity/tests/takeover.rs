@@ -1,5 +1,5 @@
-//! On a real API server: what kube-controller-manager settled we leave alone, and what we settle
-//! it leaves alone.
+//! On a real API server: a takeover of a converged cluster causes no writes, from
+//! kube-controller-manager to endpointd and back (B17).
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const CONTROLLERS: [&str; 3] =
     ["endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller"];
 
-/// A fresh cluster without any controller, with a world worth publishing.
+/// A new cluster without controllers, with Services, pods, and nodes.
 fn populated() -> Option<Cluster> {
     let binaries = Binaries::for_test()?;
     let cluster = Cluster::start(&binaries, Options::default()).expect("a cluster starts");
@@ -64,7 +64,7 @@ fn populated() -> Option<Cluster> {
     Some(cluster)
 }
 
-/// Every third pod is not ready, every fourth names its port differently.
+/// Every third pod is not ready; every fourth has another port number.
 fn create_pod(cluster: &Cluster, n: usize) {
     let node = if n.is_multiple_of(2) { "node-a" } else { "node-b" };
     let port = if n.is_multiple_of(4) { 9090 } else { 8080 };
@@ -88,7 +88,7 @@ fn create_pod(cluster: &Cluster, n: usize) {
 }
 
 fn observe(cluster: &Cluster) -> ClusterState {
-    let mut world = ClusterState::default();
+    let mut cluster_state = ClusterState::default();
     for path in [
         "/api/v1/services",
         "/api/v1/pods",
@@ -99,14 +99,14 @@ fn observe(cluster: &Cluster) -> ClusterState {
         for object in flatten(cluster.api().get(path).expect("the list is served")) {
             let object =
                 AnyObject::from_value(&object).expect("the API server writes valid objects");
-            add(&mut world, object.expect("a kind we know"));
+            add(&mut cluster_state, object.expect("one of the five kinds"));
         }
     }
-    world
+    cluster_state
 }
 
-fn plan_everything(world: &ClusterState) -> Vec<Plan> {
-    let index = world.index();
+fn plan_everything(cluster_state: &ClusterState) -> Vec<Plan> {
+    let index = cluster_state.index();
     let keys = |controller| index.keys(controller).into_iter().map(move |key| (controller, key));
     let all = Controller::ALL.into_iter().flat_map(keys);
     all.map(|(controller, key)| {
@@ -136,10 +136,10 @@ fn send(cluster: &Cluster, write: &Write) {
     sent.unwrap_or_else(|error| panic!("{} {list}/{}: {error}", write.verb(), key.name));
 }
 
-/// Versions by name of all that the controllers write.
-fn versions(world: &ClusterState) -> BTreeMap<String, String> {
-    let slices = world.slices.values().map(|slice| ("slice", &slice.meta));
-    let endpoints = world.endpoints.values().map(|one| ("endpoints", &one.meta));
+/// resourceVersions of all objects that the controllers write, by name.
+fn versions(cluster_state: &ClusterState) -> BTreeMap<String, String> {
+    let slices = cluster_state.slices.values().map(|slice| ("slice", &slice.meta));
+    let endpoints = cluster_state.endpoints.values().map(|one| ("endpoints", &one.meta));
     slices
         .chain(endpoints)
         .map(|(kind, meta)| (format!("{kind} {}", meta.key()), meta.resource_version.to_string()))
@@ -168,19 +168,24 @@ fn a_cluster_settled_by_us_is_left_alone_by_kube_controller_manager() {
     let plans = plan_everything(&observe(&cluster));
     writes(&plans).into_iter().for_each(|write| send(&cluster, write));
     let settled = observe(&cluster);
-    assert_eq!(writes(&plan_everything(&settled)), Vec::<&Write>::new(), "at rest after one plan");
+    assert_eq!(
+        writes(&plan_everything(&settled)),
+        Vec::<&Write>::new(),
+        "the second plan is empty"
+    );
 
     cluster.start_controller_manager(&CONTROLLERS, &[]).expect("kube-controller-manager starts");
-    // A Service made now is served after those that were there, so its slice shows that all were.
+    // kube-controller-manager syncs a new Service after the existing ones, so its slice shows that it
+    // has synced all of them.
     let late: Value = json!({"metadata": {"name": "late"}, "spec": {
         "selector": {"app": "late"}, "ports": [{"port": 80}],
     }});
     cluster.api().create("/api/v1/namespaces/default/services", &late).expect("it is valid");
     let before = versions(&settled);
     let started = Instant::now();
-    let is_late_published = |world: &ClusterState| {
-        world.slices.keys().any(|key| key.name.starts_with("late-"))
-            && world.endpoints.keys().any(|key| key.name.as_ref() == "late")
+    let is_late_published = |cluster_state: &ClusterState| {
+        cluster_state.slices.keys().any(|key| key.name.starts_with("late-"))
+            && cluster_state.endpoints.keys().any(|key| key.name.as_ref() == "late")
     };
     while !is_late_published(&observe(&cluster)) {
         assert!(started.elapsed() < PATIENCE, "kube-controller-manager does not work");

@@ -1,4 +1,4 @@
-//! B9: an address the API server refuses is left out; its neighbours are published.
+//! B9: an address that the API server rejects is excluded; the others are published.
 
 use endpointd_model::{Controller, Key, PodIp, is_forbidden_endpoint_ip, parse_ip};
 use serde_json::{Value, json};
@@ -7,15 +7,15 @@ use super::{Sync, without};
 use crate::answer::Answer;
 use crate::judge::Aspect;
 
-/// There is a bad address, and all good ones are published alike. Where a limit cuts, a bad
-/// address upstream publishes may have cost a good one its place.
+/// The case has an invalid address, and both sides publish the same valid ones. Where a limit cuts,
+/// an invalid address that upstream publishes can displace a valid one.
 pub fn explains(sync: &Sync, aspect: Aspect) -> bool {
-    let n_bad = n_bad(sync);
-    if n_bad == 0 {
+    let n_invalid = n_invalid(sync);
+    if n_invalid == 0 {
         return false;
     }
     match aspect {
-        Aspect::Errors | Aspect::Rest => false,
+        Aspect::Errors | Aspect::Idempotence => false,
         Aspect::Events => {
             let mut differing = without(&sync.upstream.events, &sync.ours.events);
             differing.extend(without(&sync.ours.events, &sync.upstream.events));
@@ -34,17 +34,16 @@ pub fn explains(sync: &Sync, aspect: Aspect) -> bool {
         | Aspect::EndUnionWithHints => {
             let is_cut = sync.upstream.events.iter().any(|event| event.contains("\"TooMany"))
                 || sync.ours.endpoints.to_string().contains("over-capacity");
-            // What we leave as it is we have found right as upstream would: by the first of several
-            // mentions of an address.
+            // Of an address that occurs several times, the comparison uses the first occurrence.
             let is_left = sync.controller == Controller::Endpoints && sync.ours.writes.is_empty();
             let is_either = sync.has_app_protocol_twice();
             let detail =
                 if is_cut || is_left || is_either { Detail::Identity } else { Detail::All };
             let (upstream, ours) = (good(sync.upstream, detail), good(sync.ours, detail));
             let (more, less) = (without(&ours, &upstream), without(&upstream, &ours));
-            let takes_next = more.iter().all(|one| is_of_bad_pod(sync, one));
-            // A pod's next address may take the place of another's. Without creates a whole slice
-            // may be the price of one address.
+            let takes_next = more.iter().all(|one| is_of_pod_with_invalid_address(sync, one));
+            // A pod's next address can take the place of another pod's. While creates are dropped,
+            // one address can cost a whole slice.
             let settings = sync.case.settings();
             let is_deleting = match sync.controller {
                 Controller::Slices => {
@@ -55,12 +54,12 @@ pub fn explains(sync: &Sync, aspect: Aspect) -> bool {
                 }
             };
             let displaced_max = match sync.controller {
-                Controller::Endpoints => n_bad,
-                Controller::Slices if is_deleting => n_bad * settings.endpoints_per_slice_max,
-                Controller::Mirror if is_deleting => n_bad * settings.mirrored_per_subset_max,
+                Controller::Endpoints => n_invalid,
+                Controller::Slices if is_deleting => n_invalid * settings.endpoints_per_slice_max,
+                Controller::Mirror if is_deleting => n_invalid * settings.mirrored_per_subset_max,
                 Controller::Slices | Controller::Mirror => 0,
             };
-            let n_more_max = n_bad.max(displaced_max);
+            let n_more_max = n_invalid.max(displaced_max);
             (takes_next && less.is_empty())
                 || ((is_cut || is_deleting)
                     && more.len() <= n_more_max
@@ -69,37 +68,37 @@ pub fn explains(sync: &Sync, aspect: Aspect) -> bool {
     }
 }
 
-/// In Endpoints a pod has one address: we take the first good one, upstream the first.
-fn is_of_bad_pod(sync: &Sync, published: &str) -> bool {
+/// In Endpoints a pod has one address: the first valid one here, the first one upstream.
+fn is_of_pod_with_invalid_address(sync: &Sync, published: &str) -> bool {
     let published: Value = serde_json::from_str(published).unwrap_or_default();
     let pod = published[2]["targetRef"]["name"].as_str().unwrap_or("");
     let pod = sync.before.pods.get(&Key::new(sync.key.namespace.clone(), pod));
     sync.controller == Controller::Endpoints
-        && pod.is_some_and(|pod| pod.ips.all.iter().any(is_bad_ip))
+        && pod.is_some_and(|pod| pod.ips.all.iter().any(is_invalid_ip))
 }
 
-fn is_bad_ip(ip: &PodIp) -> bool {
+fn is_invalid_ip(ip: &PodIp) -> bool {
     match ip {
         PodIp::Invalid(_) => true,
         PodIp::Ip(ip) => is_forbidden_endpoint_ip(*ip).is_some(),
     }
 }
 
-fn n_bad(sync: &Sync) -> usize {
+fn n_invalid(sync: &Sync) -> usize {
     let before = sync.before;
     match sync.controller {
         Controller::Mirror => {
             let subsets = before.endpoints.values().flat_map(|one| &one.subsets);
             let addresses =
                 subsets.flat_map(|one| one.addresses.iter().chain(&one.not_ready_addresses));
-            let n_bad = addresses.filter(|address| is_refused(&address.ip)).count();
-            // Repacking may put it into a subset of its own for every port.
+            let n_invalid = addresses.filter(|address| is_refused(&address.ip)).count();
+            // Repacking can put it into a separate subset for every port.
             let subsets = before.endpoints.values().flat_map(|one| &one.subsets);
-            n_bad * subsets.map(|subset| subset.ports.len()).sum::<usize>().max(1)
+            n_invalid * subsets.map(|subset| subset.ports.len()).sum::<usize>().max(1)
         }
         Controller::Slices | Controller::Endpoints => {
             let ips = before.pods.values().flat_map(|pod| pod.ips.all.iter());
-            ips.filter(|ip| is_bad_ip(ip)).count()
+            ips.filter(|ip| is_invalid_ip(ip)).count()
         }
     }
 }
@@ -112,17 +111,17 @@ fn is_refused(text: &str) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
     All,
-    /// Of an address in two spellings one may be cut, which takes its state and target with it;
-    /// of one that is mentioned twice only the first mention counts.
+    /// Only the address: truncation can drop one of two spellings with its state and target, and of
+    /// an address that occurs twice only the first occurrence counts.
     Identity,
 }
 
-/// Every good address that is published, with everything said about it but hints, which depend
-/// on how many there are.
+/// Every published valid address with all its fields except hints, which depend on the number of
+/// endpoints.
 fn good(answer: &Answer, detail: Detail) -> Vec<String> {
     let mut good = Vec::new();
-    // Labels depend on which slices had to be rebuilt, and so on packing.
-    // One that is being deleted is as good as gone, whatever a finalizer makes it still say.
+    // Labels depend on which slices are rebuilt, and so on packing. Slices that are being deleted are
+    // ignored.
     let live = |slice: &&Value| slice["metadata"]["deletionTimestamp"].is_null();
     for slice in answer.slices.iter().filter(live) {
         let group = json!([slice["addressType"], slice["ports"]]);
@@ -133,7 +132,7 @@ fn good(answer: &Answer, detail: Detail) -> Vec<String> {
             if let Some(target) = rest["targetRef"].as_object_mut() {
                 target.remove("resourceVersion");
             }
-            // Gone whenever a mirrored slice is rewritten.
+            // Rewriting a mirrored slice removes it.
             rest["deprecatedTopology"] = Value::Null;
             if detail == Detail::Identity {
                 rest = Value::Null;
@@ -148,7 +147,7 @@ fn good(answer: &Answer, detail: Detail) -> Vec<String> {
             let addresses = subset[list].as_array().into_iter().flatten();
             let addresses =
                 addresses.filter(|address| !is_refused(address["ip"].as_str().unwrap_or("")));
-            // Port by port: a bad neighbour may keep two ports from sharing a subset.
+            // Port by port: an invalid address can keep two ports from sharing a subset.
             let ports = subset["ports"].as_array().cloned().unwrap_or_else(|| vec![Value::Null]);
             for address in addresses {
                 let mut address = address.clone();

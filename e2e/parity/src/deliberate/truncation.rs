@@ -1,11 +1,11 @@
-//! B16: what is cut from Endpoints of more than a thousand addresses.
+//! B16: which addresses truncation drops from Endpoints of more than 1000 addresses.
 
 use std::collections::BTreeMap;
 
 use endpointd_model::names;
 use serde_json::Value;
 
-/// Both are cut to the same total, and subset by subset one side is the beginning of the other.
+/// Both sides have the same number of addresses, and of each subset one side contains the other.
 pub fn is_same_but_rounding(upstream: &Value, ours: &Value) -> bool {
     let is_cut = |object: &Value| {
         object["metadata"]["annotations"][names::OVER_CAPACITY] == names::TRUNCATED

@@ -1,5 +1,5 @@
-//! What mirroring upstream does that we do not: recycling that loses a create, slices being
-//! deleted that are waited for, duplicates that hide or displace each other.
+//! B16 and B19: upstream's mirroring loses creates when it recycles, waits for slices that are being
+//! deleted, and lets duplicates hide or displace each other.
 
 use endpointd_model::{Controller, names};
 use serde_json::json;
@@ -10,9 +10,9 @@ use crate::canonical::{self, HintsIn};
 use crate::judge::Aspect;
 
 impl Sync<'_> {
-    /// Upstream recycles across address types and drops the wrong create: less is mirrored than
-    /// should be, and it takes another sync, or an error, to notice.
-    pub(super) fn is_lost_create(&self, aspect: Aspect) -> bool {
+    /// Upstream recycles across address types and drops the wrong create, so endpoints are missing
+    /// until its next sync, or until an error.
+    pub(super) fn upstream_lost_a_create(&self, aspect: Aspect) -> bool {
         let all = |answer: &Answer| -> Vec<String> {
             canonical::union(&answer.slices, HintsIn::Ignored).into_values().flatten().collect()
         };
@@ -26,10 +26,9 @@ impl Sync<'_> {
             && (is_under_taken_name || is_repaired_later)
     }
 
-    /// Upstream does not see that two subsets have the same port if it has an `appProtocol`. Both
-    /// then land in one slice, and of an address in both the one in the later subset counts, later
-    /// by a hash.
-    pub(super) fn is_other_duplicate(&self, aspect: Aspect) -> bool {
+    /// Upstream treats equal ports of two subsets as different if they have an `appProtocol`. Both
+    /// subsets then share a slice, and the subset that is later by a hash decides an address in both.
+    pub(super) fn differs_only_by_duplicate_winner(&self, aspect: Aspect) -> bool {
         let addresses = |answer: &Answer| -> Vec<String> {
             let mut all: Vec<String> = Vec::new();
             for slice in &answer.slices {
@@ -49,7 +48,7 @@ impl Sync<'_> {
             && addresses(self.upstream) == addresses(self.ours)
     }
 
-    /// Two subsets have the same port, with an `appProtocol`.
+    /// Two subsets have an equal port with an `appProtocol`.
     pub(super) fn has_app_protocol_twice(&self) -> bool {
         let Some(before) = self.before.endpoints.get(self.key) else { return false };
         let mut ports: Vec<_> = before.subsets.iter().flat_map(|subset| &subset.ports).collect();
@@ -58,7 +57,7 @@ impl Sync<'_> {
         self.controller == Controller::Mirror && ports.windows(2).any(|pair| pair[0] == pair[1])
     }
 
-    pub(super) fn is_mirrored_oddity(&self, aspect: Aspect) -> bool {
+    pub(super) fn upstream_misreads_mirrored_slices(&self, aspect: Aspect) -> bool {
         let mirrored = self
             .before
             .slices
@@ -70,7 +69,7 @@ impl Sync<'_> {
             sorted.sort_unstable();
             slice.meta.is_deleting() || sorted.windows(2).any(|pair| pair[0] == pair[1])
         });
-        // Upstream waits for a slice to go that a finalizer holds, and does nothing till then.
+        // Upstream does nothing until a slice that a finalizer holds is gone.
         let is_waiting = self.upstream.errors.iter().any(|error| error.ends_with("out of date"));
         self.controller == Controller::Mirror
             && (aspect != Aspect::Events || is_waiting)
