@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// `None` means the default. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the service
-/// account of this pod.
+/// `None` means the default. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the
+/// service account of this pod.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     pub kubeconfig: Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! Writes Kubernetes Events as client-go does: repeated ones increase the count of one Event object,
-//! many similar ones are aggregated, and the rate per involved object is limited.
+//! Writes Kubernetes Events as client-go does: repeated ones increase the count of one Event
+//! object, many similar ones are aggregated, and the rate per involved object is limited.
 //!
 //! [`Correlator`](correlator::Correlator) decides; a task writes. Recording never waits and never
 //! fails: when too many records are waiting, further ones are dropped and counted.

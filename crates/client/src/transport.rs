@@ -1,5 +1,5 @@
-//! Sends requests: adds common headers, applies time limits, reloads credentials, counts. Of a request
-//! without a response it reports whether the server may have received it.
+//! Sends requests: adds common headers, applies time limits, reloads credentials, counts. Of a
+//! request without a response it reports whether the server may have received it.
 
 use std::error::Error;
 use std::sync::Arc;

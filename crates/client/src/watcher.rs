@@ -1,8 +1,8 @@
 //! Lists and watches one resource: a complete list, then events, then a new watch from the last
 //! version. Upstream: client-go's `Reflector`.
 //!
-//! The list is streamed (`sendInitialEvents`) or, if the server rejects that, requested in pages; it
-//! is always a consistent read, never served from a stale cache. Each kind of failure is reported
+//! The list is streamed (`sendInitialEvents`) or, if the server rejects that, requested in pages;
+//! it is always a consistent read, never served from a stale cache. Each kind of failure is reported
 //! and logged once, and retried until it ends.
 
 mod backoff;

@@ -38,7 +38,4 @@ pub use malformed::{Identity, Malformed};
 pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
 pub use stored::{SentObject, decode_stored};
-pub use watch::{
-    Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event,
-    peek_key_and_version,
-};
+pub use watch::{Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use endpointd_model::{InvalidResourceVersion, Key, ResourceVersion};
+use endpointd_model::{InvalidResourceVersion, ResourceVersion};
 use prost::Message;
 use prost::bytes::{Buf, Bytes, BytesMut};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::decode::{Decoded, from_envelope, from_json, malformed_without_identity, read_json};
 use crate::envelope::{Encoding, Unknown};
 use crate::malformed::Malformed;
-use crate::meta::{MapEntry, text};
+use crate::meta::MapEntry;
 use crate::status::{Status, decode_status};
 
 /// A watch event.
@@ -163,22 +163,6 @@ pub fn decode_watch_event<T: Decoded>(
     })
 }
 
-/// The key and resourceVersion of the object in a frame, without decoding the object. None for JSON,
-/// where this is not cheaper than decoding, and for events other than `ADDED` and `MODIFIED`.
-pub fn peek_key_and_version(encoding: Encoding, frame: &Bytes) -> Option<(Key, ResourceVersion)> {
-    if encoding == Encoding::Json {
-        return None;
-    }
-    let RawEvent { type_, object } = RawEvent::decode(frame.clone()).ok()?;
-    if !["ADDED", "MODIFIED"].contains(&type_.as_str()) {
-        return None;
-    }
-    let PartialObjectMetadata { metadata } = read_partial(encoding, &object.raw).ok()?;
-    let PartialMeta { name, namespace, resource_version, annotations: _ } = metadata;
-    let version = ResourceVersion::parse(&resource_version).ok()?;
-    Some((Key::new(text(namespace), text(name)), version))
-}
-
 fn read_object<T: Decoded>(encoding: Encoding, object: &Bytes) -> Result<T, Malformed> {
     match encoding {
         Encoding::Json => from_json(object),
@@ -186,7 +170,7 @@ fn read_object<T: Decoded>(encoding: Encoding, object: &Bytes) -> Result<T, Malf
     }
 }
 
-/// `metav1.PartialObjectMetadata`, as far as bookmarks and [`peek_key_and_version`] need it.
+/// `metav1.PartialObjectMetadata`, as far as bookmarks need it.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default)]
 struct PartialObjectMetadata {
@@ -197,10 +181,6 @@ struct PartialObjectMetadata {
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct PartialMeta {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "3")]
-    namespace: String,
     #[prost(string, tag = "6")]
     resource_version: String,
     #[prost(message, repeated, tag = "12")]
@@ -219,7 +199,7 @@ impl TryFrom<PartialMeta> for Bookmark {
     type Error = InvalidResourceVersion;
 
     fn try_from(meta: PartialMeta) -> Result<Self, Self::Error> {
-        let PartialMeta { resource_version, annotations, .. } = meta;
+        let PartialMeta { resource_version, annotations } = meta;
         Ok(Self {
             resource_version: ResourceVersion::parse(&resource_version)?,
             ends_initial_events: annotations

@@ -13,7 +13,7 @@ use endpointd_model::{
 };
 use endpointd_wire::{
     Bytes, Decoded, Encoding, Frames, Page, SentObject, Status, WatchEvent, decode, decode_list,
-    decode_status, decode_stored, decode_watch_event, encode, encode_delete, peek_key_and_version,
+    decode_status, decode_stored, decode_watch_event, encode, encode_delete,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -249,20 +249,6 @@ fn a_watch_is_decoded_from_pieces_of_any_length() {
         assert_eq!(events(Encoding::Json, &read("watch.jsonl"), n_bytes), want);
         assert_eq!(events(Encoding::Protobuf, &read("watch.pb"), n_bytes), want);
     }
-}
-
-#[test]
-fn a_version_is_decoded_without_its_object() {
-    let mut frames = Frames::new(Encoding::Protobuf);
-    frames.push(&read("watch.pb"));
-    let mut versions = Vec::new();
-    while let Some(frame) = frames.next_frame().expect("short frames") {
-        versions.push(peek_key_and_version(Encoding::Protobuf, &frame));
-        assert_eq!(peek_key_and_version(Encoding::Json, &frame), None);
-    }
-    let pod = Key::new("shop", "web-a");
-    let (added, modified) = (Some((pod.clone(), 100.into())), Some((pod.clone(), 102.into())));
-    assert_eq!(versions, [added, None, modified, None, None, None], "no deletion, no bookmark");
 }
 
 #[test]

@@ -148,8 +148,8 @@ impl ElectorTask {
         self.election.on_written(written, sent, Instant::now());
     }
 
-    /// Joins the election again, with a new identity: a renewal of the earlier term that is stored late
-    /// must not look like ours.
+    /// Joins the election again, with a new identity: a renewal of the earlier term that is stored
+    /// late must not look like ours.
     fn rejoin(&mut self) {
         self.n_rejoins += 1;
         let identity = format!("{}_{}", self.options.identity, self.n_rejoins);

@@ -1,5 +1,5 @@
-//! Decides who leads, from the results of reads and writes of the Lease and their times. Upstream: `tryAcquireOrRenew` and
-//! `renew` in client-go's leaderelection.go.
+//! Decides who leads, from the results of reads and writes of the Lease and their times.
+//! Upstream: `tryAcquireOrRenew` and `renew` in client-go's leaderelection.go.
 
 use std::time::{Duration, Instant};
 

@@ -39,8 +39,13 @@ async fn restart_disconnects_the_watch_and_no_event_is_missed() {
     let restarted = Instant::now();
     cluster.api().create(path, &service("after")).unwrap();
     // As an event of the resumed watch, or in a new list.
-    let is_after = |signal: &WatchSignal| matches!(signal, WatchSignal::Event(event) if is_service(event, "after"));
-    while !is_after(&listener.next().await) {}
+    loop {
+        if let WatchSignal::Event(event) = listener.next().await
+            && is_service(&event, "after")
+        {
+            break;
+        }
+    }
     let late = restarted.elapsed();
     assert!(late < Duration::from_secs(15), "received after {late:?}");
 }

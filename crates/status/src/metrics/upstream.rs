@@ -1,6 +1,6 @@
 //! The families of kube-controller-manager v1.36 for these controllers, with its names, so that
-//! dashboards and alerts keep working. Upstream: `endpointslice/metrics`, `endpointslicemirroring/metrics`, and
-//! `component-base/metrics/prometheus`.
+//! dashboards and alerts keep working. Upstream: `endpointslice/metrics`,
+//! `endpointslicemirroring/metrics`, and `component-base/metrics/prometheus`.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The pages, from a status to bytes on a socket, and a comparison of metric families with upstream.
+//! The pages, from a status to bytes on a socket, and a comparison of metric families with
+//! upstream.
 
 mod fixture;
 
