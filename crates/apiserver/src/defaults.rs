@@ -19,7 +19,7 @@ pub(crate) fn fill(object: &mut Value, field: &str, value: Value) {
 }
 
 /// Copies a field of `old` to `new`, or removes it if `old` has none.
-pub(crate) fn carry(new: &mut Value, old: &Value, field: &str) {
+pub(crate) fn copy_field(new: &mut Value, old: &Value, field: &str) {
     match old.get(field) {
         Some(value) => new[field] = value.clone(),
         None => remove(new, field),
@@ -33,11 +33,11 @@ pub(crate) fn remove(object: &mut Value, field: &str) {
 }
 
 pub(crate) fn keep_old_status(new: &mut Value, old: &Value) {
-    carry(new, old, "status");
+    copy_field(new, old, "status");
 }
 
 pub(crate) fn keep_old_spec(new: &mut Value, old: &Value) {
-    carry(new, old, "spec");
+    copy_field(new, old, "spec");
 }
 
 pub(crate) fn first_generation(object: &mut Value) {

@@ -48,7 +48,7 @@ pub(crate) fn document(group: &str) -> Option<Value> {
 }
 
 /// `kubectl` requests it if it finds no v3; it has no definitions.
-pub(crate) fn version_two() -> Value {
+pub(crate) fn openapi_v2() -> Value {
     json!({
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": RELEASE},

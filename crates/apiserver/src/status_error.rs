@@ -85,7 +85,7 @@ impl StatusError {
         Self::plain(409, "Conflict", message).about(kind.group, kind.resource, name)
     }
 
-    pub(crate) fn modified_meanwhile(kind: &Kind, name: &str) -> Self {
+    pub(crate) fn modified_since_read(kind: &Kind, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version \
                    and try again";
         Self::conflict(kind, name, why)

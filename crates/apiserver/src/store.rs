@@ -87,7 +87,7 @@ impl Store {
         let object_ref = ObjectRef { storage, key };
         let previous = self.table(storage).objects.insert(object_ref.key.clone(), stored.clone());
         if let Some(previous) = &previous {
-            self.forget_owners(&object_ref, previous);
+            self.unindex_owners(&object_ref, previous);
         }
         for owner in &stored.owners {
             self.dependents.entry(owner.uid.clone()).or_default().insert(object_ref.clone());
@@ -100,7 +100,7 @@ impl Store {
     pub fn remove(&mut self, storage: &'static str, key: &Key) -> Option<Arc<Stored>> {
         let previous = self.table(storage).objects.remove(key)?;
         self.revision += 1;
-        self.forget_owners(&ObjectRef { storage, key: key.clone() }, &previous);
+        self.unindex_owners(&ObjectRef { storage, key: key.clone() }, &previous);
         let object = Arc::new(Stored::new(key.clone(), self.revision, previous.value()));
         let change = Change { object: object.clone(), previous: Some(previous), is_deletion: true };
         self.record(storage, change);
@@ -179,7 +179,7 @@ impl Store {
         self.table(storage).history.push(change, limits);
     }
 
-    fn forget_owners(&mut self, object_ref: &ObjectRef, object: &Stored) {
+    fn unindex_owners(&mut self, object_ref: &ObjectRef, object: &Stored) {
         for owner in &object.owners {
             let Some(dependents) = self.dependents.get_mut(&owner.uid) else { continue };
             dependents.remove(object_ref);

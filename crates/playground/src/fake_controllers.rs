@@ -145,7 +145,7 @@ impl FakeControllers {
             let done = self.shared.with(|server| apply::scenario_action(server, cluster, action));
             if let Err(error) = done {
                 // The user may have deleted the object of the action.
-                self.observer.log(self.started.elapsed(), &format!("not done: {}", error.message));
+                self.observer.log(self.started.elapsed(), &format!("failed: {}", error.message));
             }
         }
     }

@@ -128,7 +128,7 @@ type CaptionedActions = (String, Vec<ScenarioAction>);
 
 fn rollout(spec: &ClusterSpec, seed: u64, n: u64) -> Option<CaptionedActions> {
     let ServiceSpec { name, .. } = some_deployment(spec, seed, "rollout", n)?;
-    let version = n + 2; // The spec begins with the first.
+    let version = n + 2; // The initial image is v1.
     let actions = vec![ScenarioAction::NewImage { deployment: name.clone(), version }];
     Some((format!("rollout of {name} to v{version}"), actions))
 }
@@ -154,10 +154,10 @@ fn zone_outage(spec: &ClusterSpec, seed: u64, n: u64) -> Option<CaptionedActions
     let names = nodes().map(|node| node.name.clone());
     if n.is_multiple_of(2) {
         let actions = names.map(|node| ScenarioAction::StopNode { node }).collect();
-        return Some((format!("{zone} is cut off: {n_nodes} nodes stop answering"), actions));
+        return Some((format!("{zone} fails: {n_nodes} nodes are unreachable"), actions));
     }
     let actions = names.map(|node| ScenarioAction::StartNode { node }).collect();
-    Some((format!("{zone} is back"), actions))
+    Some((format!("{zone} recovers"), actions))
 }
 
 /// Probes fail in even steps and recover in odd steps.
@@ -165,11 +165,11 @@ fn flapping(spec: &ClusterSpec, seed: u64, n: u64) -> Option<CaptionedActions> {
     let plan = some_deployment(spec, seed, "flapping", n / 2)?;
     let deployment = plan.name.clone();
     if !n.is_multiple_of(2) {
-        let caption = format!("probes of {deployment} recover");
+        let caption = format!("probes recover on all pods of {deployment}");
         return Some((caption, vec![ScenarioAction::FailProbes { deployment, n_pods: 0 }]));
     }
     let n_pods = 1 + pick(seed, &["failing"], n, plan.n_replicas.div_ceil(3));
-    let caption = format!("probes of {deployment} fail on {n_pods} of its pods");
+    let caption = format!("probes fail on {n_pods} pods of {deployment}");
     Some((caption, vec![ScenarioAction::FailProbes { deployment, n_pods }]))
 }
 
@@ -178,9 +178,9 @@ fn node_loss(spec: &ClusterSpec, seed: u64, n: u64) -> Option<CaptionedActions> 
     let node = spec.nodes.get(pick(seed, &["node"], n / 2, spec.nodes.len().max(1)))?;
     let name = node.name.clone();
     if n.is_multiple_of(2) {
-        return Some((format!("{name} is lost"), vec![ScenarioAction::DeleteNode { node: name }]));
+        return Some((format!("{name} is deleted"), vec![ScenarioAction::DeleteNode { node: name }]));
     }
-    Some((format!("{name} is replaced"), vec![ScenarioAction::AddNode(node.clone())]))
+    Some((format!("{name} is created again"), vec![ScenarioAction::AddNode(node.clone())]))
 }
 
 fn some_deployment<'a>(

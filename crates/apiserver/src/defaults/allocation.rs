@@ -39,7 +39,7 @@ impl Allocations {
     }
 
     /// Marks the addresses and ports of a stored Service as allocated.
-    pub(crate) fn take(&mut self, service: &Value) {
+    pub(crate) fn mark_allocated(&mut self, service: &Value) {
         self.addresses.extend(addresses(&service["spec"]));
         self.node_ports.extend(node_ports(&service["spec"]));
     }
@@ -68,7 +68,7 @@ impl Allocations {
             }
         }
         if causes.is_empty() && needs_node_ports(spec) {
-            self.give_node_ports(spec, old.map(|old| &old["spec"]), &mut causes);
+            self.allocate_node_ports(spec, old.map(|old| &old["spec"]), &mut causes);
         }
         causes
     }
@@ -132,7 +132,7 @@ impl Allocations {
         panic!("every cluster IP is taken: more than 65,000 Services");
     }
 
-    fn give_node_ports(&mut self, spec: &mut Value, old: Option<&Value>, causes: &mut Causes) {
+    fn allocate_node_ports(&mut self, spec: &mut Value, old: Option<&Value>, causes: &mut Causes) {
         let held: Vec<u16> = old.map(node_ports).unwrap_or_default();
         let mut given = held.clone();
         for (index, port) in spec["ports"].as_array_mut().into_iter().flatten().enumerate() {
@@ -190,7 +190,7 @@ fn families(spec: &mut Value, old: Option<&Value>, causes: &mut Causes) {
         spec["ipFamilyPolicy"] = policy;
     }
     if let Some(old) = old {
-        reduce(spec, old, causes);
+        release_second_family(spec, old, causes);
     }
     let count = |spec: &Value, field: &str| spec[field].as_array().map_or(0, Vec::len);
     if spec["ipFamilyPolicy"] == "SingleStack" {
@@ -220,7 +220,7 @@ fn families(spec: &mut Value, old: Option<&Value>, causes: &mut Causes) {
 
 /// A change to single stack releases the second address; fewer families than required are an
 /// error.
-fn reduce(spec: &mut Value, old: &Value, causes: &mut Causes) {
+fn release_second_family(spec: &mut Value, old: &Value, causes: &mut Causes) {
     let count = |value: &Value| value.as_array().map_or(0, Vec::len);
     let fields = [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")];
     for (field, words) in fields {
@@ -249,7 +249,7 @@ pub(crate) fn normalize(service: &mut Value, old: Option<&Value>) {
     let keeps_addresses = spec["type"] != "ExternalName" && old["type"] != "ExternalName";
     for field in ["clusterIP", "clusterIPs"] {
         if keeps_addresses && spec[field].is_null() {
-            super::carry(spec, old, field);
+            super::copy_field(spec, old, field);
         }
     }
     if needs_node_ports(spec) && needs_node_ports(old) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{carry, fill, first_generation, keep_old_status, next_generation, remove};
+use super::{copy_field, fill, first_generation, keep_old_status, next_generation, remove};
 
 const GRACE_SECS: i64 = 30;
 const FILE_MODE: i64 = 0o644;
@@ -222,9 +222,9 @@ pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
 }
 
 pub(crate) fn prepare_status(new: &mut Value, old: &Value) {
-    carry(new, old, "spec");
-    carry(&mut new["metadata"], &old["metadata"], "ownerReferences");
+    copy_field(new, old, "spec");
+    copy_field(&mut new["metadata"], &old["metadata"], "ownerReferences");
     if new["status"]["qosClass"].is_null() {
-        carry(&mut new["status"], &old["status"], "qosClass");
+        copy_field(&mut new["status"], &old["status"], "qosClass");
     }
 }

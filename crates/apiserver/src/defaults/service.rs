@@ -62,12 +62,12 @@ pub(crate) fn prepare_create(object: &mut Value) {
 
 pub(crate) fn prepare_update(new: &mut Value, old: &Value) {
     keep_old_status(new, old);
-    drop_by_type(&mut new["spec"], &old["spec"]);
+    remove_fields_of_old_type(&mut new["spec"], &old["spec"]);
 }
 
 /// Removes fields that belong to the old type, if the client did not change them. Upstream:
 /// `dropTypeDependentFields`.
-fn drop_by_type(new: &mut Value, old: &Value) {
+fn remove_fields_of_old_type(new: &mut Value, old: &Value) {
     let needs_cluster_ip = |spec: &Value| spec["type"] != "ExternalName";
     if needs_cluster_ip(old) && !needs_cluster_ip(new) {
         for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {

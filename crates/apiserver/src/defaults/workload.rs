@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{carry, fill, first_generation, keep_old_spec, keep_old_status, next_generation, pod};
+use super::{
+    copy_field, fill, first_generation, keep_old_spec, keep_old_status, next_generation, pod,
+};
 
 pub(crate) fn default_deployment(object: &mut Value) {
     let spec = &mut object["spec"];
@@ -49,5 +51,5 @@ pub(crate) fn prepare_replica_set_update(new: &mut Value, old: &Value) {
 
 pub(crate) fn prepare_deployment_status(new: &mut Value, old: &Value) {
     keep_old_spec(new, old);
-    carry(&mut new["metadata"], &old["metadata"], "labels");
+    copy_field(&mut new["metadata"], &old["metadata"], "labels");
 }

@@ -43,7 +43,7 @@ impl ResponseFormat {
     }
 
     /// One object of a watch event; a table has its columns in the first event only.
-    pub(super) fn watched(&self, stored: &Stored, is_first: bool) -> Bytes {
+    pub(super) fn watch_object(&self, stored: &Stored, is_first: bool) -> Bytes {
         if self.form == Form::Table && !is_first {
             let mut table = self.table_head(stored.revision);
             table["columnDefinitions"] = Value::Null;

@@ -245,7 +245,7 @@ fn static_document(method: &Method, path: &[String], headers: &HeaderMap) -> Htt
         ["apis"] => Some(discovery::group_list()),
         ["apis", group] => discovery::group(group),
         ["apis", group, "v1"] => discovery::resource_list(group),
-        ["openapi", "v2"] => Some(openapi::version_two()),
+        ["openapi", "v2"] => Some(openapi::openapi_v2()),
         ["openapi", "v3"] => Some(openapi::index()),
         ["openapi", "v3", "api", "v1"] => openapi::document(""),
         ["openapi", "v3", "apis", group, "v1"] => openapi::document(group),

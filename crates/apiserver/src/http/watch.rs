@@ -140,7 +140,7 @@ impl WatchStream {
         let is_first = std::mem::replace(&mut self.is_first, false);
         let head = format!("{{\"type\":\"{}\",\"object\":", events.kind.as_str());
         chunk.put_slice(head.as_bytes());
-        chunk.put_slice(&self.format.watched(&events.object, is_first));
+        chunk.put_slice(&self.format.watch_object(&events.object, is_first));
         chunk.put_slice(b"}\n");
     }
 

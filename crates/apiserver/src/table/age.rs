@@ -5,10 +5,10 @@ use serde_json::Value;
 
 pub(crate) fn since(time: &Value, now: Timestamp) -> String {
     let then: Option<Timestamp> = time.as_str().and_then(|text| text.parse().ok());
-    then.map_or_else(|| "<unknown>".to_owned(), |then| words(now.as_second() - then.as_second()))
+    then.map_or_else(|| "<unknown>".to_owned(), |then| describe(now.as_second() - then.as_second()))
 }
 
-fn words(secs: i64) -> String {
+fn describe(secs: i64) -> String {
     let two = |big: i64, unit: &str, small: i64, small_unit: &str| match small {
         0 => format!("{big}{unit}"),
         small => format!("{big}{unit}{small}{small_unit}"),
@@ -31,7 +31,7 @@ fn words(secs: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::describe;
 
     #[test]
     fn ages_have_at_most_two_units() {
@@ -45,7 +45,7 @@ mod tests {
             (49 * 3600, "2d1h"),
             (10 * 86_400, "10d"),
         ] {
-            assert_eq!(words(secs), shown);
+            assert_eq!(describe(secs), shown);
         }
     }
 }

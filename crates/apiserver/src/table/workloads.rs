@@ -69,7 +69,7 @@ fn pod_status(it: &Value, containers: &[Value]) -> String {
         word = format!("Init:{index}/{}", inits.len());
     } else {
         for container in containers.iter().rev() {
-            word = container_word(container).unwrap_or(word);
+            word = container_reason(container).unwrap_or(word);
         }
         let is_running = containers.iter().any(|one| one["state"]["running"].is_object());
         if word == "Completed" && is_running {
@@ -88,7 +88,7 @@ fn pod_status(it: &Value, containers: &[Value]) -> String {
     word
 }
 
-fn container_word(container: &Value) -> Option<String> {
+fn container_reason(container: &Value) -> Option<String> {
     let state = &container["state"];
     if let Some(reason) = state["waiting"]["reason"].as_str() {
         return Some(reason.to_owned());

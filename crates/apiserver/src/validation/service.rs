@@ -271,10 +271,10 @@ pub(crate) fn validate_update(new: &Value, old: &Value, causes: &mut Causes) {
     if !is_name(spec) && !is_name(old_spec) {
         let headless = (is_headless(old_spec), is_headless(spec));
         if headless != (true, true) {
-            addresses_stay(spec, old_spec, "clusterIPs", causes);
+            check_addresses_unchanged(spec, old_spec, "clusterIPs", causes);
         }
         if headless == (false, false) {
-            addresses_stay(spec, old_spec, "ipFamilies", causes);
+            check_addresses_unchanged(spec, old_spec, "ipFamilies", causes);
         }
     }
     validate(new, causes);
@@ -289,7 +289,7 @@ pub(crate) fn validate_status(object: &Value, causes: &mut Causes) {
     }
 }
 
-fn addresses_stay(spec: &Value, old_spec: &Value, field: &str, causes: &mut Causes) {
+fn check_addresses_unchanged(spec: &Value, old_spec: &Value, field: &str, causes: &mut Causes) {
     let (new, old) = (&spec[field], &old_spec[field]);
     let (n_new, n_old) = (items(new).count(), items(old).count());
     let path = |index: usize| format!("spec.{field}[{index}]");

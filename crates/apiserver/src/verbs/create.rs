@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::read::{body, normal, settle_namespace};
+use super::read::{body, check_namespace, normal};
 use super::{ResponseObject, Target, WriteOptions, WriteOutcome};
 use crate::defaults::allocation;
 use crate::kinds::{Kind, NAMESPACES};
@@ -24,7 +24,7 @@ impl Server {
         let kind = target.kind;
         let read = body(kind, given, options)?;
         let mut object = read.object;
-        settle_namespace(target, &mut object)?;
+        check_namespace(target, &mut object)?;
         self.set_system_metadata(kind, &mut object)?;
         self.namespace_admits(target, &object)?;
         if kind.resource == "services" {
@@ -133,7 +133,7 @@ impl Server {
                 let old = old.value();
                 self.allocations.release(&old);
             }
-            self.allocations.take(&object);
+            self.allocations.mark_allocated(&object);
         }
         let stored = self.store.put(kind.storage, key.clone(), object);
         let object_ref = ObjectRef { storage: kind.storage, key };

@@ -92,7 +92,7 @@ fn check_type(kind: &Kind, given: &Value) -> Result<(), StatusError> {
 }
 
 /// The namespace of the body must be that of the path, if it names one.
-pub(super) fn settle_namespace(target: &Target, object: &mut Value) -> Result<(), StatusError> {
+pub(super) fn check_namespace(target: &Target, object: &mut Value) -> Result<(), StatusError> {
     let given = object["metadata"]["namespace"].as_str().unwrap_or_default();
     if !target.kind.is_namespaced() {
         return Ok(());

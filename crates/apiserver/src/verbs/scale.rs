@@ -37,7 +37,7 @@ impl Server {
         let mut object = self.get(target)?.value();
         let version = text(&scale["metadata"]["resourceVersion"]);
         if !version.is_empty() && version != text(&object["metadata"]["resourceVersion"]) {
-            return Err(StatusError::modified_meanwhile(target.kind, &target.name));
+            return Err(StatusError::modified_since_read(target.kind, &target.name));
         }
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
         object["spec"]["replicas"] = json!(replicas);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::create::{invalid_if_any, text};
 use super::read::{body, normal};
 use super::{ResponseObject, Target, WriteOptions, WriteOutcome};
-use crate::defaults::carry;
+use crate::defaults::copy_field;
 use crate::kinds::{Kind, Subresource, Updates};
 use crate::server::{GcMode, Server};
 use crate::status_error::StatusError;
@@ -181,7 +181,7 @@ fn check_version(kind: &Kind, new: &mut Value, old: &Value) -> Result<(), Status
         let why = format!("strconv.ParseUint: parsing \"{version}\": invalid syntax");
         return Err(StatusError::internal(why));
     } else if version != text(&old["metadata"]["resourceVersion"]) {
-        return Err(StatusError::modified_meanwhile(kind, &name));
+        return Err(StatusError::modified_since_read(kind, &name));
     }
     Ok(())
 }
@@ -191,11 +191,11 @@ fn restore_metadata(new: &mut Value, old: &Value) {
     let (new, old) = (&mut new["metadata"], &old["metadata"]);
     for field in ["uid", "creationTimestamp"] {
         if new.get(field).is_none() {
-            carry(new, old, field);
+            copy_field(new, old, field);
         }
     }
     for field in ["generation", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-        carry(new, old, field);
+        copy_field(new, old, field);
     }
 }
 
@@ -204,7 +204,7 @@ fn prepared(kind: &Kind, part: Part, new: Value, old: &Value) -> Value {
     match part {
         Part::Object => (kind.rules.prepare_update)(&mut new, old),
         Part::Status => (kind.rules.prepare_status)(&mut new, old),
-        Part::Finalize => carry(&mut new, old, "status"),
+        Part::Finalize => copy_field(&mut new, old, "status"),
     }
     normal(kind, new)
 }

@@ -14,7 +14,7 @@ use crate::shared_flags::{ControllersFlag, LimitFlags};
 #[derive(Args)]
 #[command(
     long_about = "Show what would be written for the objects in files.\n\n\
-        Reads Services, pods, nodes, Endpoints, and EndpointSlices from YAML or JSON, prints \
+        Reads Services, pods, nodes, Endpoints, and EndpointSlices from YAML or JSON, and prints \
         the writes that the controllers would send. Contacts no cluster. Objects of other kinds \
         are ignored; malformed objects are reported and excluded. Objects without a namespace are \
         in `default`.\n\n\

@@ -190,7 +190,7 @@ impl Pods {
             && *due <= now
         {
             let (_, key) = self.timers.pop_first().expect("it was just seen");
-            let pod = self.by_key.get_mut(&key).expect("timers are taken out with their pods");
+            let pod = self.by_key.get_mut(&key).expect("timers are removed with their pods");
             let Some((_, step)) = pod.due.take() else { continue };
             actions.extend(action_for(&key, pod, step, nodes));
         }

@@ -95,7 +95,7 @@ impl LatencyTracker {
         let Some((_, since)) = self.pending.remove(key) else { return };
         let took = now.saturating_sub(since);
         if took > PENDING_MAX {
-            return; // A Service came to select it later.
+            return; // A Service selected the pod later.
         }
         self.n_measured += 1;
         self.longest = self.longest.max(took);
