@@ -178,7 +178,10 @@ fn node_loss(spec: &ClusterSpec, seed: u64, n: u64) -> Option<CaptionedActions> 
     let node = spec.nodes.get(pick(seed, &["node"], n / 2, spec.nodes.len().max(1)))?;
     let name = node.name.clone();
     if n.is_multiple_of(2) {
-        return Some((format!("{name} is deleted"), vec![ScenarioAction::DeleteNode { node: name }]));
+        return Some((
+            format!("{name} is deleted"),
+            vec![ScenarioAction::DeleteNode { node: name }],
+        ));
     }
     Some((format!("{name} is created again"), vec![ScenarioAction::AddNode(node.clone())]))
 }
