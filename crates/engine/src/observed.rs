@@ -300,3 +300,69 @@ fn identity(event: &ResourceEvent) -> (Key, ResourceVersion) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use endpointd_model::{ObjectEvent, Service};
+
+    use super::*;
+
+    const SERVICES: WatchedResource = WatchedResource::Services;
+
+    fn observed() -> Observed {
+        Observed::new(vec![SERVICES])
+    }
+
+    fn service(version: u64) -> Service {
+        let (namespace, name) = ("ns".into(), "web".into());
+        Service { namespace, name, resource_version: version.into(), ..Service::default() }
+    }
+
+    fn signal(observed: &mut Observed, signal: WatchSignal) -> Reaction {
+        observed.on_signal(SERVICES, signal, MonotonicTime::START)
+    }
+
+    fn applied(version: u64) -> WatchSignal {
+        WatchSignal::Event(Box::new(ResourceEvent::Service(ObjectEvent::Applied(service(version)))))
+    }
+
+    fn deleted(version: u64) -> WatchSignal {
+        WatchSignal::Event(Box::new(ResourceEvent::Service(ObjectEvent::Deleted(service(version)))))
+    }
+
+    #[test]
+    fn replayed_event_changes_nothing() {
+        let mut observed = observed();
+        assert!(matches!(signal(&mut observed, applied(5)), Reaction::Changes(_)));
+        assert!(matches!(signal(&mut observed, applied(5)), Reaction::Nothing));
+        assert!(matches!(signal(&mut observed, deleted(4)), Reaction::Nothing));
+    }
+
+    #[test]
+    fn deleted_object_in_a_running_list_is_held_back_until_its_end() {
+        let mut observed = observed();
+        signal(&mut observed, applied(5));
+        signal(&mut observed, deleted(6));
+        signal(&mut observed, WatchSignal::InitStarted);
+        assert!(matches!(signal(&mut observed, applied(5)), Reaction::Nothing));
+        assert!(matches!(signal(&mut observed, WatchSignal::InitDone(5.into())), Reaction::Relist));
+        let Reaction::ListDone(events) = signal(&mut observed, WatchSignal::InitDone(6.into()))
+        else {
+            panic!("a list as new as the watch is complete");
+        };
+        assert_eq!(events.len(), 1);
+    }
+
+    #[test]
+    fn read_is_superseded_if_the_watch_has_reported_a_deletion_since() {
+        let mut observed = observed();
+        signal(&mut observed, applied(5));
+        let read = LiveRead::Service(Key::new("ns", "web"));
+        let baseline = observed.read_baseline(&read);
+        let found = LiveReadResult::Service(Box::new(service(5)));
+        assert!(!observed.is_superseded(&read, &found, &baseline));
+        signal(&mut observed, deleted(6));
+        assert!(observed.is_superseded(&read, &found, &baseline));
+        assert!(observed.is_superseded(&read, &LiveReadResult::Absent, &baseline));
+    }
+}
