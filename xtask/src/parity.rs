@@ -72,8 +72,8 @@ pub fn run(flags: &Flags) -> ExitCode {
 /// Seeds that every commit is tested with, besides its own. The second one once found a difference.
 const FIXED_SEEDS: [u64; 3] = [1, 20_261_118_777, 7_919];
 
-/// The part of `cargo xtask test`: cases of the commit's own seed, which is the same when the commit
-/// is tested again, and cases of fixed seeds.
+/// The part of `cargo xtask test`: cases of the commit's own seed, which is the same when the
+/// commit is tested again, and cases of fixed seeds.
 pub fn check() -> Result<()> {
     // The commit's own run is large enough that it must cover every rule.
     const CASES_OF_COMMIT: u64 = 3800;

@@ -1,4 +1,4 @@
-//! IP addresses as Kubernetes reads them.
+//! IP addresses as Kubernetes parses and formats them.
 
 use std::fmt::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -58,16 +58,15 @@ fn parse_ipv4_with_zeros(text: &str) -> Option<Ipv4Addr> {
     parts.next().is_none().then(|| octets.into())
 }
 
-/// An address as it is written, without heap. Addresses are most of what is published, and the
-/// formatter of the standard library takes longer to write one than all else takes that is done
-/// to it.
+/// The text of an address, without an allocation. Addresses are most of the published content, and
+/// formatting one with the standard library takes longer than the rest of its processing.
 #[derive(Clone, Copy, Debug)]
 pub struct IpStr {
     bytes: [u8; IP_TEXT_BYTES_MAX],
     n_bytes: usize,
 }
 
-/// Of `ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff`.
+/// The length of `ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff`.
 const IP_TEXT_BYTES_MAX: usize = 39;
 
 impl IpStr {
@@ -124,7 +123,7 @@ impl From<IpStr> for SharedStr {
     }
 }
 
-/// Why the API server would refuse an endpoint address.
+/// Why the API server would reject an endpoint address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BadAddress {
     NotAnIp,
@@ -146,8 +145,8 @@ impl fmt::Display for BadAddress {
     }
 }
 
-/// One such address makes the API server refuse the whole object (CVE-2021-25737 and after), so
-/// it is left out before writing. Upstream's validation: `ValidateEndpointIP`.
+/// One such address makes the API server reject the whole object (CVE-2021-25737 and later), so
+/// plans exclude it. Upstream's validation: `ValidateEndpointIP`.
 pub fn is_forbidden_endpoint_ip(ip: IpAddr) -> Option<BadAddress> {
     if ip.is_unspecified() {
         return Some(BadAddress::Unspecified);

@@ -1,4 +1,4 @@
-//! Endpoints, complete.
+//! Endpoints with all fields, because endpointd writes them.
 
 use crate::{Meta, ObjectRef, Protocol, SharedStr};
 
@@ -17,10 +17,10 @@ pub struct Subset {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndpointAddress {
-    /// As written: two spellings of one address are two addresses until they are mirrored.
+    /// Not canonical: two spellings of one address are two addresses until they are mirrored.
     pub ip: SharedStr,
     pub hostname: Option<SharedStr>,
-    /// Absent differs from empty; upstream writes an empty one for an unscheduled pod.
+    /// Absent and empty differ: upstream writes an empty name for an unscheduled pod.
     pub node_name: Option<SharedStr>,
     pub target_ref: Option<ObjectRef>,
 }

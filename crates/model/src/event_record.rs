@@ -1,6 +1,6 @@
-//! A Kubernetes `Event` we record for people.
+//! A Kubernetes `Event` that endpointd records.
 
-/// Worded as upstream words it, so that alerts on events keep working.
+/// The reason has upstream's text, so that alerts on events keep working.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventRecord {
     pub reason: EventReason,

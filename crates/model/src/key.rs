@@ -1,4 +1,4 @@
-//! The unit of work, and who does it.
+//! Keys and controllers.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ pub enum Controller {
 impl Controller {
     pub const ALL: [Self; 3] = [Self::Slices, Self::Endpoints, Self::Mirror];
 
-    /// The name people and `--controllers` use.
+    /// The name in output and in `--controllers`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Slices => "endpointslice-controller",
@@ -43,7 +43,7 @@ impl Controller {
         }
     }
 
-    /// The older, shorter name `--controllers` accepts too.
+    /// The older, shorter name that `--controllers` also accepts.
     pub fn alias(self) -> &'static str {
         match self {
             Self::Slices => "endpointslice",

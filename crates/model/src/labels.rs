@@ -18,7 +18,7 @@ impl Labels {
         Some(&self.0[at].1)
     }
 
-    /// Whether `key` is there with exactly this value.
+    /// Whether `key` has exactly this value.
     pub fn has(&self, key: &str, value: &str) -> bool {
         self.get(key).is_some_and(|found| found.as_ref() == value)
     }
@@ -39,12 +39,12 @@ impl Labels {
         self.0.len()
     }
 
-    /// Nobody else holds this set; it can be forgotten.
+    /// Whether no other owner shares this set.
     pub fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Read as a selector: every pair must be among `labels`.
+    /// As a selector: whether `labels` contain every pair.
     pub fn selects(&self, labels: &Labels) -> bool {
         self.iter().all(|(key, value)| labels.has(key, value))
     }
@@ -70,7 +70,7 @@ impl Labels {
 }
 
 impl Default for Labels {
-    /// Nearly every object has an empty set somewhere: they share one.
+    /// Nearly every object has an empty set; all of them share one allocation.
     fn default() -> Self {
         static EMPTY: LazyLock<Labels> = LazyLock::new(|| Labels(Arc::from([])));
         EMPTY.clone()
@@ -84,7 +84,7 @@ impl FromIterator<(SharedStr, SharedStr)> for Labels {
         if pairs.is_empty() {
             return Self::default();
         }
-        // Mostly they come from a set, and are in order.
+        // Most callers pass the pairs of a set, which are sorted.
         if !pairs.is_sorted_by(|(before, _), (key, _)| before < key) {
             let map: BTreeMap<SharedStr, SharedStr> = pairs.into_iter().collect();
             pairs = map.into_iter().collect();

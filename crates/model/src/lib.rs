@@ -1,9 +1,9 @@
-//! What endpointd knows and wants. Compact objects it reads (`Service`, `Pod`, `Node`), complete
-//! objects it writes (`EndpointSlice`, `Endpoints`), and the values that say what to do with them
-//! (`ResourceEvent`, `Write`, `WriteResult`, `EventRecord`). No behaviour beyond what a value can say about itself.
+//! The types that all crates share: compact objects that endpointd reads (`Service`, `Pod`,
+//! `Node`), complete objects that it writes (`EndpointSlice`, `Endpoints`), and the values that the
+//! engine receives and returns (`ResourceEvent`, `Write`, `WriteResult`, `EventRecord`). No I/O.
 //!
-//! Everything that is absent, null, or empty on the wire is the same here; parsing happens once,
-//! in `endpointd-wire`.
+//! Absent, null, and empty fields are one value, unless Kubernetes distinguishes them.
+//! `endpointd-wire` parses objects once, when it decodes them.
 
 mod address;
 mod endpoints;
@@ -45,3 +45,8 @@ pub use write_result::{Failure, FailureKind, LiveRead, LiveReadResult, WriteResu
 
 /// Immutable text that many objects share; cloning it copies a pointer.
 pub type SharedStr = std::sync::Arc<str>;
+
+/// Compiles and runs the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

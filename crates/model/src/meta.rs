@@ -1,9 +1,8 @@
-//! Metadata of the objects we write, complete, so that a write loses nothing that was there.
+//! Metadata of the objects that endpointd writes, with all fields, so that an update loses none.
 
 use crate::{Annotations, Key, Labels, ResourceVersion, SharedStr, Timestamp, Uid};
 
-/// Everything a written object's metadata can carry, except `managedFields`: the API server
-/// keeps those by itself when an update leaves them out.
+/// All metadata except `managedFields`, which the API server keeps when an update omits them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     pub namespace: SharedStr,
@@ -27,7 +26,7 @@ impl Meta {
         Key { namespace: self.namespace.clone(), name: self.name.clone() }
     }
 
-    /// Asked to go, and held only by a finalizer or a grace period.
+    /// The object is being deleted; a finalizer or a grace period delays its removal.
     pub fn is_deleting(&self) -> bool {
         self.deleted.is_some()
     }
@@ -43,7 +42,7 @@ pub struct OwnerRef {
     pub block_owner_deletion: Option<bool>,
 }
 
-/// What an endpoint stands for. Absent fields are empty.
+/// The object behind an endpoint, usually a pod. Absent fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectRef {
     pub kind: SharedStr,
@@ -56,7 +55,7 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
-    /// Equal but for the resourceVersion, which moves with every unrelated change of the pod.
+    /// Equality without the resourceVersion, which every unrelated change of the pod increases.
     /// Upstream: `semanticIgnoreResourceVersion`.
     pub fn same_object(&self, other: &Self) -> bool {
         let Self { kind, namespace, name, uid, api_version, resource_version: _, field_path } =

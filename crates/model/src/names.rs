@@ -1,35 +1,35 @@
-//! The label and annotation keys of the contract, each spelled once.
+//! Label and annotation keys and values (docs/spec.md, section 1).
 
 /// Value of [`MANAGED_BY`] on slices of the endpointslice controller.
 pub const MANAGED_BY_SLICES: &str = "endpointslice-controller.k8s.io";
 /// Value of [`MANAGED_BY`] on slices of the mirroring controller.
 pub const MANAGED_BY_MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
-/// Who manages a slice (label).
+/// The controller that manages a slice (label).
 pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-/// Which Service a slice belongs to (label).
+/// The Service of a slice (label).
 pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
-/// The Service has no cluster IP (label, empty value).
+/// The Service has no ClusterIP (label, empty value).
 pub const HEADLESS: &str = "service.kubernetes.io/headless";
 
-/// Who manages an Endpoints object (label).
+/// The controller that manages an Endpoints object (label).
 pub const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 /// Value of [`ENDPOINTS_MANAGED_BY`].
 pub const MANAGED_BY_ENDPOINTS: &str = "endpoint-controller";
 
 /// `true` on Endpoints keeps them from being mirrored (label).
 pub const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
-/// On Endpoints that serve as a leader election lock (annotation).
+/// Marks Endpoints that are a leader election lock (annotation).
 pub const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
-/// When the change that led to this write happened (annotation).
+/// The time of the change that caused the write (annotation).
 pub const TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
-/// `truncated` on Endpoints that hold only the first thousand addresses (annotation).
+/// `truncated` on Endpoints with only the first 1000 addresses (annotation).
 pub const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 /// Value of [`OVER_CAPACITY`].
 pub const TRUNCATED: &str = "truncated";
-/// kubectl's copy of what was applied: never mirrored (annotation).
+/// kubectl's copy of the applied object; never mirrored (annotation).
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The older topology annotation; wins when both are set.
+/// The older topology annotation; it wins if both are set.
 pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 /// The newer topology annotation.
 pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";

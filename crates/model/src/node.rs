@@ -1,4 +1,4 @@
-//! The part of a node that matters to topology.
+//! The fields of a node that zones and topology hints need.
 
 use crate::{ResourceVersion, SharedStr};
 
@@ -9,6 +9,6 @@ pub struct Node {
     pub zone: Option<SharedStr>,
     pub is_ready: bool,
     pub is_control_plane: bool,
-    /// Allocatable CPU in billionths of a core, the finest a Kubernetes quantity can say.
+    /// Allocatable CPU in billionths of a core, the resolution of a Kubernetes quantity.
     pub cpu_nanos: i128,
 }

@@ -1,4 +1,4 @@
-//! The part of a pod that decides whether and how it is published.
+//! The fields of a pod that decide whether and how it is published.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Pod {
     pub phase: Phase,
     pub readiness: Option<Readiness>,
     pub is_terminating: bool,
-    /// Of containers, then of sidecars, in order: the first of a name and protocol wins.
+    /// Ports of containers, then of sidecars, in order: the first of a name and protocol wins.
     pub named_ports: Arc<[NamedPort]>,
 }
 
@@ -28,13 +28,13 @@ impl Pod {
         Key { namespace: self.namespace.clone(), name: self.name.clone() }
     }
 
-    /// No `Ready` condition means not ready.
+    /// A pod without a `Ready` condition is not ready.
     pub fn is_ready(&self) -> bool {
         self.readiness.as_ref().is_some_and(|readiness| readiness.is_ready)
     }
 }
 
-/// Phases only matter in so far as the end of a pod is final.
+/// The phase, as far as it is final.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     #[default]
@@ -50,7 +50,7 @@ pub struct Readiness {
     pub since: Option<Timestamp>,
 }
 
-/// `status.podIP` and `status.podIPs`: either makes a pod eligible, only the list is published.
+/// `status.podIP` and `status.podIPs`. Either makes a pod eligible; only the list is published.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodIps {
     pub primary: Option<PodIp>,
@@ -66,7 +66,7 @@ impl PodIps {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodIp {
     Ip(IpAddr),
-    /// Not an IP address; kept so that people can be told what was there.
+    /// The text is not an IP address; it is kept for messages.
     Invalid(SharedStr),
 }
 
@@ -75,7 +75,7 @@ impl PodIp {
         parse_ip(text).map_or_else(|| Self::Invalid(text.into()), Self::Ip)
     }
 
-    /// Invalid counts as IPv4, as upstream's `IsIPv6` makes it.
+    /// An invalid address counts as IPv4, as in upstream's `IsIPv6`.
     pub fn family(&self) -> Family {
         match self {
             Self::Ip(ip) => Family::of(*ip),
@@ -84,7 +84,7 @@ impl PodIp {
     }
 }
 
-/// A container port with a name, as target ports refer to it.
+/// A named container port, which a targetPort can refer to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamedPort {
     pub name: SharedStr,

@@ -1,4 +1,4 @@
-//! Ports as endpoints publish them.
+//! Published ports.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub enum Protocol {
     Tcp,
     Udp,
     Sctp,
-    /// Whatever else an object says; compared and written as it came.
+    /// Any other text; compared and written unchanged.
     Other(SharedStr),
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A port of a slice. Absent differs from empty: upstream groups by what is exactly there.
+/// A port of a slice. Absent and empty fields differ, because upstream groups by the exact value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndpointPort {
     pub name: Option<SharedStr>,

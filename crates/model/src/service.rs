@@ -1,4 +1,4 @@
-//! The part of a Service that decides what is published for it.
+//! The fields of a Service that decide what is published.
 
 use crate::{Family, Key, Labels, Protocol, ResourceVersion, SharedStr, Timestamp, Uid};
 
@@ -12,7 +12,7 @@ pub struct Service {
     pub created: Option<Timestamp>,
     pub is_deleting: bool,
     pub is_external_name: bool,
-    /// Empty: there is none.
+    /// Empty if the Service has no selector.
     pub selector: Labels,
     pub cluster_ip: ClusterIp,
     pub families: Vec<Family>,
@@ -25,11 +25,11 @@ pub struct Service {
 /// Where the endpoints of a Service come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection<'a> {
-    /// A selector: the matching pods are published.
+    /// The Service has a selector: the matching pods are published.
     Pods(&'a Labels),
-    /// No selector: a person writes Endpoints, and they are mirrored.
+    /// No selector: a user writes Endpoints, and they are mirrored.
     Manual,
-    /// `ExternalName`: there is nothing to publish.
+    /// `ExternalName`: nothing is published.
     External,
 }
 
@@ -48,7 +48,7 @@ impl Service {
         }
     }
 
-    /// Carries the headless label: no real cluster IP, whether `None` or not given yet.
+    /// Whether objects get the headless label: the ClusterIP is `None` or not assigned.
     pub fn is_labelled_headless(&self) -> bool {
         !matches!(self.cluster_ip, ClusterIp::Ip(_))
     }
@@ -58,9 +58,9 @@ impl Service {
 pub enum ClusterIp {
     #[default]
     Unset,
-    /// `None`, by the owner's wish.
+    /// `None`.
     Headless,
-    /// A real one; only its family matters.
+    /// An address; only its family is used.
     Ip(Family),
 }
 
@@ -78,7 +78,7 @@ pub enum TargetPort {
     Name(SharedStr),
 }
 
-/// The topology annotations, read.
+/// The value of the topology annotations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TopologyMode {
     #[default]
@@ -87,7 +87,7 @@ pub enum TopologyMode {
 }
 
 impl TopologyMode {
-    /// The older annotation wins when both are there, even if it says something else than `Auto`.
+    /// The older annotation wins if both are set, even if its value is not `Auto`.
     /// Upstream: `hintsEnabled`.
     pub fn of(annotations: &Labels) -> Self {
         let value = annotations
@@ -100,7 +100,7 @@ impl TopologyMode {
     }
 }
 
-/// The values of `trafficDistribution` that mean something; others are as if absent.
+/// The known values of `trafficDistribution`; an unknown value counts as absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficDistribution {
     PreferClose,

@@ -1,4 +1,4 @@
-//! EndpointSlices, complete.
+//! EndpointSlices with all fields, because endpointd writes them.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum AddressType {
     IPv4,
     IPv6,
     Fqdn,
-    /// A type this version does not know.
+    /// A type that this version does not know.
     Other(SharedStr),
 }
 
@@ -68,7 +68,7 @@ pub struct Endpoint {
     pub target_ref: Option<ObjectRef>,
     pub zone: Option<SharedStr>,
     pub hints: Option<Hints>,
-    /// Only found on slices from before v1; carried along, never set.
+    /// Only present on slices from before v1; kept, never set.
     pub deprecated_topology: Labels,
 }
 
@@ -85,7 +85,7 @@ pub struct Conditions {
     pub terminating: Option<bool>,
 }
 
-/// Present but empty differs from absent: upstream removes the former.
+/// Empty and absent hints differ: upstream removes empty hints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     pub for_zones: Vec<SharedStr>,

@@ -1,4 +1,4 @@
-//! Object identity in sixteen bytes where it can be.
+//! Object uids, in sixteen bytes if they are UUIDs.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use crate::SharedStr;
 
-/// The uid of an object. Nearly all are UUIDs and stored as such; anything else is kept as text,
-/// so that a uid always reads back exactly as it came.
+/// The uid of an object. Nearly all uids are UUIDs and stored as bytes; any other text is stored as
+/// it is, so that a uid is always written exactly as it was read.
 #[derive(Clone)]
 pub struct Uid(Repr);
 
@@ -17,7 +17,7 @@ enum Repr {
     Other(SharedStr),
 }
 
-/// How a uid is kept, for those who keep it in yet another way.
+/// The representation of a uid, for compact encoders.
 #[derive(Clone, Copy, Debug)]
 pub enum UidRepr<'a> {
     Uuid(&'a [u8; 16]),
@@ -25,7 +25,7 @@ pub enum UidRepr<'a> {
 }
 
 const DASHES: [usize; 4] = [8, 13, 18, 23];
-/// Where the two digits of each byte begin.
+/// The position of the two digits of each byte.
 const DIGITS_AT: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 impl Uid {
@@ -40,7 +40,7 @@ impl Uid {
         }
     }
 
-    /// Calls `with` on the text without keeping it on the heap.
+    /// Calls `with` with the text, without an allocation.
     pub fn with_text<R>(&self, with: impl FnOnce(&str) -> R) -> R {
         match &self.0 {
             Repr::Other(text) => with(text),
@@ -82,7 +82,7 @@ impl fmt::Debug for Uid {
     }
 }
 
-/// Ordered like the text: for two UUIDs that is the order of the bytes.
+/// Ordered like the text; for two UUIDs that is the order of their bytes.
 impl Ord for Uid {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
@@ -115,7 +115,7 @@ impl Hash for Uid {
     }
 }
 
-/// Only the canonical lower-case form counts: everything else must read back as it was written.
+/// Only the canonical lower-case form counts as a UUID; any other form must keep its text.
 fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     let text = text.as_bytes();
     if text.len() != 36 || DASHES.iter().any(|&at| text[at] != b'-') {

@@ -1,8 +1,8 @@
-//! What a watch tells.
+//! Signals of a watch.
 
 use crate::{EndpointSlice, Endpoints, Key, Node, Pod, ResourceVersion, Service, SharedStr};
 
-/// The kinds of objects we watch.
+/// The resources that endpointd watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WatchedResource {
     Services,
@@ -28,29 +28,29 @@ impl WatchedResource {
     }
 }
 
-/// What arrives about one kind, in this order: `Listing`, any number of `Seen`, `Listed`; then
-/// changes as they happen, until the picture must be taken anew.
+/// The signals of one watched resource. A list is `InitStarted`, any number of `Event`, `InitDone`;
+/// events follow until the next list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchSignal {
-    /// A complete picture begins. What it does not show by its end is gone.
+    /// A list starts. Objects that have no event before `InitDone` do not exist.
     InitStarted,
     Event(Box<ResourceEvent>),
-    /// The object is there but cannot be read. A node has an empty namespace.
+    /// The object exists and cannot be decoded. The key of a node has an empty namespace.
     DecodeError {
         key: Key,
         reason: SharedStr,
     },
-    /// The picture is complete as of this version.
+    /// The list is complete, at this version.
     InitDone(ResourceVersion),
-    /// All changes up to this version have been told.
+    /// All events up to this version have been sent.
     Bookmark(ResourceVersion),
-    /// The watch is cut off or silent; what is known may be old.
+    /// The watch is closed or idle, so the cache can be stale.
     Disconnected(SharedStr),
-    /// The watch runs again from where it was.
+    /// The watch continues from the version where it ended.
     Reconnected,
 }
 
-/// One object as it is now, or as it was last.
+/// An event about one object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceEvent {
     Service(ObjectEvent<Service>),
@@ -63,7 +63,7 @@ pub enum ResourceEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectEvent<T> {
     Applied(T),
-    /// Deleted; what was last known of it, with the version of the deletion.
+    /// Deleted: the last state of the object, with the resourceVersion of the deletion.
     Deleted(T),
 }
 

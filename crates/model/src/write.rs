@@ -2,8 +2,8 @@
 
 use crate::{EndpointSlice, Endpoints, Key, Meta, ResourceVersion, Uid};
 
-/// An update carries the resourceVersion it was computed from, a delete uid and resourceVersion:
-/// a write that meets another state than the one it was decided on is refused, never merged.
+/// An update has the resourceVersion it was computed from, a delete has uid and resourceVersion. If
+/// the stored object is another version, the API server rejects the write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
     Create(Object),
@@ -17,7 +17,7 @@ pub enum Object {
     Endpoints(Endpoints),
 }
 
-/// What to delete, and the exact state it must still be in.
+/// The object to delete, with uid and resourceVersion as preconditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteTarget {
     pub resource: PublishedResource,

@@ -1,32 +1,31 @@
-//! What became of a write or a live read, named after the reaction it asks for.
+//! Results of writes and live reads, named after the reaction that they require.
 
 use std::fmt;
 
 use crate::{Key, Node, Object, PublishedResource, Service, SharedStr};
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteResult {
-    /// Stored; this is how the API server has it now. A delete that a finalizer holds up answers
-    /// with the object, too.
+    /// The stored object. Also the response to a delete that a finalizer delays.
     Stored(Box<Object>),
     /// Deleted, or already gone.
     Deleted,
-    /// The object is not what the write was decided on: look at it, then plan again.
+    /// The stored object is not the one the write was computed from: read it, then plan again.
     Conflict(SharedStr),
-    /// The namespace is going or gone: nothing to do until something changes.
+    /// The namespace is being deleted or does not exist: wait for the next change.
     NamespaceTerminating(SharedStr),
-    /// Too many requests: come back after this time, with everything.
+    /// Too many requests: pause all writes for this time.
     Throttled { after_secs: u32 },
-    /// No answer: it may have happened or not. Look, then plan again.
+    /// No response: the write may or may not have been applied. Read the object, then plan again.
     NoResponse(Failure),
-    /// Refused, and so not done: back off, then plan again.
+    /// Rejected and not applied: back off, then plan again.
     Failed(Failure),
-    /// Never sent, because we may not write any more.
+    /// Not sent, because the lease was lost.
     NotLeader,
 }
 
-/// What a live read asks for.
+/// The object that a live read gets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LiveRead {
     Service(Key),
@@ -34,39 +33,39 @@ pub enum LiveRead {
     Object(PublishedResource, Key),
 }
 
-/// What a live read found.
+/// The result of a live read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LiveReadResult {
     Service(Box<Service>),
     Node(Box<Node>),
     Object(Box<Object>),
-    /// A consistent read says that there is none.
+    /// A consistent read found no object.
     Absent,
-    /// Throttled, refused, unreadable, or not answered: still not known.
+    /// Throttled, rejected, not decodable, or no response: still unknown.
     Failed(Failure),
 }
 
-/// Why the API server did not do what was asked.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// For people.
+    /// Text for logs and the report.
     pub message: SharedStr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FailureKind {
-    /// No connection, or no answer in time.
+    /// No connection, or no response in time.
     Unreachable,
-    /// 5xx, or 429 without more.
+    /// 5xx, or 429 without Retry-After.
     ServerError,
-    /// 401: our credentials are not taken.
+    /// 401: the credentials are invalid.
     Unauthorized,
     /// 403: a permission, a quota, or an admission policy.
     Forbidden,
-    /// 400, 413, 422: the object itself is refused.
+    /// 400, 413, 422: the object itself is rejected.
     Invalid,
-    /// An answer that makes no sense.
+    /// A response that cannot be decoded, or an unexpected status.
     Unreadable,
 }
 
@@ -83,7 +82,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether it passes when the API server gets well, without anyone changing anything.
+    /// Whether the failure ends when the API server recovers, without any other change.
     pub fn is_outage(self) -> bool {
         match self {
             Self::Unreachable | Self::ServerError | Self::Unauthorized => true,

@@ -71,8 +71,8 @@ impl ClusterState {
         self.index().plan(controller, key, carried, settings)
     }
 
-    /// Applies a write as an API server does that accepts it: a new object gets a uid, every change a
-    /// new resourceVersion, and an object with finalizers is marked as being deleted.
+    /// Applies a write as an API server does that accepts it: a new object gets a uid, every change
+    /// a new resourceVersion, and an object with finalizers is marked as being deleted.
     pub fn apply(&mut self, write: &Write) {
         self.n_applied += 1;
         let version = (900_000 + self.n_applied).into();

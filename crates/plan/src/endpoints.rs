@@ -185,8 +185,9 @@ fn new_meta(service: &Service) -> Meta {
 }
 
 /// Whether the stored object equals what would be written (3.6). Upstream compares with the subsets
-/// before truncation and with the Service's labels before adding its own, and can therefore write in
-/// every sync; here both sides are what is written (B18). The headless label alone causes no write.
+/// before truncation and with the Service's labels before adding its own, and can therefore write
+/// in every sync; here both sides are what is written (B18). The headless label alone causes no
+/// write.
 fn is_up_to_date(
     observed: &Endpoints,
     subsets: &[Subset],

@@ -2,8 +2,8 @@
 //!
 //! Start with [`slices`], [`endpoints`], and [`mirror`]: each takes a snapshot of one key and
 //! returns a [`Plan`]. Nothing here does I/O, reads a clock, or can fail; a pod that cannot be
-//! published is listed in the plan with its reason. `docs/spec.md` states the rules, which are those
-//! of Kubernetes v1.36, and `docs/parity.md` maps each of them to its function and its test.
+//! published is listed in the plan with its reason. `docs/spec.md` states the rules, which are
+//! those of Kubernetes v1.36, and `docs/parity.md` maps each of them to its function and its test.
 
 mod snapshot;
 
@@ -35,3 +35,8 @@ pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, Settings, SliceSnapshot,
 };
 pub use trigger::CarriedTrigger;
+
+/// Compiles and runs the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -42,7 +42,8 @@ fn should_mirror(endpoints: &Endpoints, service: Option<&Service>) -> bool {
         && service.is_some_and(|service| service.selector.is_empty())
 }
 
-/// The mirrored slices of this key, sorted by name. Slices that are being deleted are ignored (B19).
+/// The mirrored slices of this key, sorted by name. Slices that are being deleted are ignored
+/// (B19).
 fn observed<'a>(snapshot: &MirrorSnapshot<'a>) -> Vec<&'a EndpointSlice> {
     let is_managed = |slice: &&&EndpointSlice| {
         let meta = &slice.meta;
@@ -164,7 +165,8 @@ fn update_slice<'a>(
 }
 
 /// Labels and annotations must be equal, and no owner may be an Endpoints object of the same name
-/// with another uid. A missing or unrelated owner is accepted. Upstream: `needRebuildExistingSlices`.
+/// with another uid. A missing or unrelated owner is accepted. Upstream:
+/// `needRebuildExistingSlices`.
 fn is_same_meta(observed: &EndpointSlice, new_slice: &EndpointSlice) -> bool {
     let is_outdated =
         |owner: &OwnerRef| {

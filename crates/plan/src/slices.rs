@@ -19,6 +19,20 @@ use crate::slice_names::SliceNames;
 use crate::{CarriedState, Counts, Plan, Retry, Settings, SliceSnapshot, hints, trigger, writes};
 
 /// Plans the slices of one Service.
+///
+/// ```
+/// use endpointd_plan::{CarriedState, Settings, SliceSnapshot, Topology, slices};
+///
+/// // A Service that does not exist: the garbage collector deletes its slices.
+/// let snapshot = SliceSnapshot {
+///     service: None,
+///     pods: Vec::new(),
+///     topology: &Topology::default(),
+///     slices: Vec::new(),
+///     carried: &CarriedState::default(),
+/// };
+/// assert!(slices(&snapshot, &Settings::default()).writes.is_empty());
+/// ```
 pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
     // Without a Service the garbage collector deletes the slices through their ownerReference, and
     // the carried state is dropped (4.1).
@@ -75,7 +89,8 @@ fn families(service: &Service) -> Vec<Family> {
     if families.is_empty() {
         families = match service.cluster_ip {
             ClusterIp::Ip(family) => vec![family],
-            // The API server has not set defaults yet. Both families, so that no traffic is cut off.
+            // The API server has not set defaults yet. Both families, so that no traffic is cut
+            // off.
             ClusterIp::Headless | ClusterIp::Unset => vec![Family::V4, Family::V6],
         };
     }

@@ -1,5 +1,5 @@
-//! Canonical form of subsets (docs/spec.md, 3.5): each port has exactly the addresses that offer it,
-//! and ports with equal addresses share a subset. Upstream: `RepackSubsets`.
+//! Canonical form of subsets (docs/spec.md, 3.5): each port has exactly the addresses that offer
+//! it, and ports with equal addresses share a subset. Upstream: `RepackSubsets`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ type PortKey<'a> = (&'a SubsetPort, Option<(usize, usize)>);
 type AddressState = (usize, bool);
 
 /// Expands the subsets and merges them again. An address is identified by IP and target uid. For
-/// the same port, not ready wins over ready. Of two addresses with equal IP and uid, the first gives
-/// the other fields; nothing else depends on the order of the input.
+/// the same port, not ready wins over ready. Of two addresses with equal IP and uid, the first
+/// gives the other fields; nothing else depends on the order of the input.
 pub fn repack(subsets: Cow<'_, [Subset]>, port_identity: PortIdentity) -> Cow<'_, [Subset]> {
     if is_packed(&subsets) { subsets } else { Cow::Owned(merge(&subsets, port_identity)) }
 }

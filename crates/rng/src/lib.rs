@@ -98,3 +98,8 @@ mod tests {
         assert!((0..1000).all(|_| rng.up_to(max) <= max));
     }
 }
+
+/// Compiles and runs the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,5 +1,5 @@
-//! Decodes one object from bytes into wire structs. Only a malformed object is decoded a second time,
-//! to find its name and the wrong field.
+//! Decodes one object from bytes into wire structs. Only a malformed object is decoded a second
+//! time, to find its name and the wrong field.
 
 use endpointd_model::InvalidResourceVersion;
 use prost::Message;
@@ -46,6 +46,18 @@ decoded! {
 }
 
 /// Decodes the body of a response that is one object.
+///
+/// ```
+/// use endpointd_model::Node;
+/// use endpointd_wire::{Bytes, Encoding, decode};
+///
+/// let node: Node = decode(
+///     Encoding::Json,
+///     &Bytes::from_static(br#"{"metadata": {"name": "node-1"}, "status": null}"#),
+/// )?;
+/// assert_eq!(&*node.name, "node-1");
+/// # Ok::<(), endpointd_wire::Malformed>(())
+/// ```
 pub fn decode<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malformed> {
     match encoding {
         Encoding::Json => {

@@ -1,5 +1,5 @@
-//! Encodes objects as upstream does: zero and absent fields are omitted, but an EndpointSlice always
-//! has `endpoints` and `ports`.
+//! Encodes objects as upstream does: zero and absent fields are omitted, but an EndpointSlice
+//! always has `endpoints` and `ports`.
 
 mod protobuf;
 mod reverse_encoder;

@@ -1,5 +1,5 @@
-//! The envelope of protobuf bodies: `k8s\0`, then a `runtime.Unknown` with apiVersion, kind, and the
-//! encoded object.
+//! The envelope of protobuf bodies: `k8s\0`, then a `runtime.Unknown` with apiVersion, kind, and
+//! the encoded object.
 
 use prost::Message;
 use prost::bytes::Bytes;

@@ -2,9 +2,9 @@
 //! both `prost::Message` and `serde`; they are converted from and to `endpointd-model`. Start at
 //! [`decode`] and [`encode`].
 //!
-//! Absent, null, and empty fields decode to the same value, and unused fields are skipped. A field of
-//! the wrong type gives [`Malformed`], which names the object, so that one malformed object of a list
-//! does not affect the others. No function here performs I/O.
+//! Absent, null, and empty fields decode to the same value, and unused fields are skipped. A field
+//! of the wrong type gives [`Malformed`], which names the object, so that one malformed object of a
+//! list does not affect the others. No function here performs I/O.
 
 mod any;
 mod decode;
@@ -39,3 +39,8 @@ pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
 pub use stored::{SentObject, decode_stored};
 pub use watch::{Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event};
+
+/// Compiles and runs the example in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,5 +1,5 @@
-//! Decodes a list. Items are decoded one by one into the model: a malformed item does not affect the
-//! others, and the wire structs of a large list never exist at the same time.
+//! Decodes a list. Items are decoded one by one into the model: a malformed item does not affect
+//! the others, and the wire structs of a large list never exist at the same time.
 
 use endpointd_model::{ResourceVersion, SharedStr};
 use prost::Message;

@@ -1,5 +1,5 @@
-//! Decodes the response to a create or an update. The stored object is usually the sent one with new
-//! metadata; then only the metadata is decoded, because equal bytes are equal objects.
+//! Decodes the response to a create or an update. The stored object is usually the sent one with
+//! new metadata; then only the metadata is decoded, because equal bytes are equal objects.
 
 use endpointd_model::{EndpointSlice, Endpoints, Meta, Object};
 use prost::Message;

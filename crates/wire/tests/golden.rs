@@ -1,6 +1,6 @@
 //! Objects encoded by upstream's code must decode to the same value from both encodings, and our
-//! encodings must equal, byte for byte, the ones that upstream decoded correctly. `testdata/README.md`
-//! describes the objects and how to generate them again.
+//! encodings must equal, byte for byte, the ones that upstream decoded correctly.
+//! `testdata/README.md` describes the objects and how to generate them again.
 
 use std::fmt::Debug;
 use std::fs;

@@ -1,5 +1,5 @@
-//! No input makes decoding panic: random bytes, objects with one value replaced, deep nesting. Null is
-//! accepted everywhere.
+//! No input makes decoding panic: random bytes, objects with one value replaced, deep nesting. Null
+//! is accepted everywhere.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Canonical form of objects and writes: without order inside a slice, generated names, versions, and
-//! empty lists.
+//! Canonical form of objects and writes: without order inside a slice, generated names, versions,
+//! and empty lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Which rules of `docs/spec.md` the cases of a run cover.
 //!
-//! The name of a rule starts with its section (2 pods, 3 Endpoints, 4 slices, 5 topology hints,
-//! 6 mirroring); a predicate on one sync decides whether the sync covers it. A large run that does not
-//! cover a rule fails.
+//! The name of a rule starts with its section (2 pods, 3 Endpoints, 4 slices, 5 topology hints, 6
+//! mirroring); a predicate on one sync decides whether the sync covers it. A large run that does
+//! not cover a rule fails.
 
 mod endpoints;
 mod mirror;

@@ -1,8 +1,8 @@
 //! Generates small, difficult cases; seed and index determine a case.
 //!
-//! A case is made in the order in which a cluster changes: first a cluster, then the objects that our
-//! plan would write for it, then changes of the cluster and edits by other clients. So most published
-//! objects are nearly correct, where decisions are hardest.
+//! A case is made in the order in which a cluster changes: first a cluster, then the objects that
+//! our plan would write for it, then changes of the cluster and edits by other clients. So most
+//! published objects are nearly correct, where decisions are hardest.
 
 mod nodes;
 mod pods;

@@ -209,8 +209,8 @@ impl Judge<'_> {
         self.store(&object)
     }
 
-    /// Replaces all objects except those that the controller writes. Names that are free again can be
-    /// generated again.
+    /// Replaces all objects except those that the controller writes. Names that are free again can
+    /// be generated again.
     fn change_cluster(&mut self, next: ClusterState) {
         let (slices, key) = (&self.cluster.slices, &self.key);
         self.known.retain(|name| {

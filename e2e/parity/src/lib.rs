@@ -1,8 +1,8 @@
 //! Compares our plans with upstream's decisions on the same cluster states.
 //!
-//! A [`Case`] is a cluster state and upstream's answer, recorded or computed by the oracle. [`judge`]
-//! plans the same cluster state and lists the differences in canonical form, each with the deliberate
-//! difference (`B9`, `B18`, …) that explains it, or none.
+//! A [`Case`] is a cluster state and upstream's answer, recorded or computed by the oracle.
+//! [`judge`] plans the same cluster state and lists the differences in canonical form, each with
+//! the deliberate difference (`B9`, `B18`, …) that explains it, or none.
 
 mod answer;
 mod canonical;

@@ -1,7 +1,7 @@
 //! Reduces a differing case to the smallest one found that still differs.
 //!
-//! It works on the JSON without knowledge of the kinds: any list item and any field may be removed as
-//! long as the difference stays.
+//! It works on the JSON without knowledge of the kinds: any list item and any field may be removed
+//! as long as the difference stays.
 
 use std::time::Instant;
 
@@ -160,8 +160,8 @@ fn depth_of(path: &str) -> usize {
     path.matches('/').count() - 1
 }
 
-/// JSON pointers to everything that may be removed at a depth: 1 is an object of a list, 2 is one of
-/// its fields.
+/// JSON pointers to everything that may be removed at a depth: 1 is an object of a list, 2 is one
+/// of its fields.
 fn paths(objects: &Value, depth: usize) -> Vec<String> {
     let mut found = Vec::new();
     collect(objects, String::new(), depth + 1, &mut found);

@@ -1,5 +1,5 @@
-//! Cases in which our plan once differed from upstream's, with upstream's recorded answers. They need
-//! no Go toolchain. `cargo xtask parity` prints a differing case as one line for these files.
+//! Cases in which our plan once differed from upstream's, with upstream's recorded answers. They
+//! need no Go toolchain. `cargo xtask parity` prints a differing case as one line for these files.
 
 use std::fs;
 use std::path::Path;

@@ -175,8 +175,8 @@ fn a_cluster_settled_by_us_is_left_alone_by_kube_controller_manager() {
     );
 
     cluster.start_controller_manager(&CONTROLLERS, &[]).expect("kube-controller-manager starts");
-    // kube-controller-manager syncs a new Service after the existing ones, so its slice shows that it
-    // has synced all of them.
+    // kube-controller-manager syncs a new Service after the existing ones, so its slice shows that
+    // it has synced all of them.
     let late: Value = json!({"metadata": {"name": "late"}, "spec": {
         "selector": {"app": "late"}, "ports": [{"port": 80}],
     }});

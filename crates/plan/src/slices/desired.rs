@@ -26,8 +26,8 @@ struct Eligible<'a> {
     port_set: usize,
 }
 
-/// The pods to publish in one family. A group can be empty: the port set of an excluded pod stays in
-/// use.
+/// The pods to publish in one family. A group can be empty: the port set of an excluded pod stays
+/// in use.
 pub struct Groups<'a> {
     pub family: Family,
     pub pods_by_ports: BTreeMap<PortSet, Vec<PublishedPod<'a>>>,
@@ -128,7 +128,8 @@ fn missing_node(service: &Service, pod: &Pod, node: NodeState) -> Option<Exclusi
     })
 }
 
-/// The zones of the published endpoints, by pod uid: a new pod can have the name of a published one.
+/// The zones of the published endpoints, by pod uid: a new pod can have the name of a published
+/// one.
 fn zone_by_pod<'a>(observed: &[&'a EndpointSlice]) -> BTreeMap<&'a Uid, Option<&'a SharedStr>> {
     let endpoints = observed.iter().copied().flat_map(|slice| &slice.endpoints);
     let zone = |endpoint: &'a endpointd_model::Endpoint| {

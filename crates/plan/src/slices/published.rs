@@ -65,8 +65,8 @@ impl<'a> PublishedPod<'a> {
 }
 
 impl DesiredEndpoint for PublishedPod<'_> {
-    /// Pods are sorted by name, and names are unique. The other parts of the identity therefore only
-    /// decide equality, not order.
+    /// Pods are sorted by name, and names are unique. The other parts of the identity therefore
+    /// only decide equality, not order.
     fn compare(&self, observed: &Endpoint) -> Ordering {
         let target = observed.target_ref.as_ref();
         let by_name = self.pod.name.as_ref().cmp(target.map_or("", |target| &target.name));

@@ -30,8 +30,8 @@ impl<'a> Template<'a> {
         Self { service, inherited, labels: labels.into_iter().collect() }
     }
 
-    /// The slices that the controller considers (4.3), sorted by name. Slices that are being deleted
-    /// are ignored.
+    /// The slices that the controller considers (4.3), sorted by name. Slices that are being
+    /// deleted are ignored.
     pub fn observed<'s>(&self, slices: &[&'s EndpointSlice]) -> Vec<&'s EndpointSlice> {
         let is_managed = |slice: &&&EndpointSlice| {
             let meta = &slice.meta;

@@ -203,9 +203,9 @@ fn every_prefix_converges(case: &Case, controller: Controller, plan: &Plan, afte
     }
 }
 
-/// The published endpoints, whichever slice has them. Topology hints are left out because they depend
-/// on the slice; a Service that is being deleted is left out because it keeps only endpoints that fit
-/// into existing slices.
+/// The published endpoints, whichever slice has them. Topology hints are left out because they
+/// depend on the slice; a Service that is being deleted is left out because it keeps only endpoints
+/// that fit into existing slices.
 fn published(cluster: &ClusterState) -> Vec<String> {
     let service = cluster.services.get(&key());
     let has_free_hints = service.is_some_and(|one| one.topology == TopologyMode::Auto);

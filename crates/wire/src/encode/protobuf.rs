@@ -1,6 +1,6 @@
 //! Encodes EndpointSlices and Endpoints as protobuf, directly from the model. Everything except
-//! metadata has the same bytes as the API server's encoding, so that its response can be compared with
-//! the request.
+//! metadata has the same bytes as the API server's encoding, so that its response can be compared
+//! with the request.
 //!
 //! The last field of each message is written first: see [`ReverseEncoder`].
 

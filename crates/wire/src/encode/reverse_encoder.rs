@@ -1,6 +1,6 @@
-//! Encodes protobuf from the last byte to the first. The length of a message is known once its fields
-//! are written; encoding from front to back would have to compute every length in advance, once per
-//! nesting level.
+//! Encodes protobuf from the last byte to the first. The length of a message is known once its
+//! fields are written; encoding from front to back would have to compute every length in advance,
+//! once per nesting level.
 
 pub(super) struct ReverseEncoder {
     /// The first `n_free` bytes are free, the others are written.

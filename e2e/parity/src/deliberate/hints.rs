@@ -20,8 +20,8 @@ impl Sync<'_> {
             && union(self.upstream) == union(self.ours)
     }
 
-    /// The annotation is on, and a ready endpoint is in a zone without usable nodes. Upstream hints it
-    /// for that zone and rejects the hint in every sync.
+    /// The annotation is on, and a ready endpoint is in a zone without usable nodes. Upstream hints
+    /// it for that zone and rejects the hint in every sync.
     pub(super) fn has_zone_without_usable_nodes(&self) -> bool {
         let usable: Vec<_> = self
             .before

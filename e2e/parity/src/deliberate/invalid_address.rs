@@ -120,8 +120,8 @@ enum Detail {
 /// endpoints.
 fn good(answer: &Answer, detail: Detail) -> Vec<String> {
     let mut good = Vec::new();
-    // Labels depend on which slices are rebuilt, and so on packing. Slices that are being deleted are
-    // ignored.
+    // Labels depend on which slices are rebuilt, and so on packing. Slices that are being deleted
+    // are ignored.
     let live = |slice: &&Value| slice["metadata"]["deletionTimestamp"].is_null();
     for slice in answer.slices.iter().filter(live) {
         let group = json!([slice["addressType"], slice["ports"]]);

@@ -1,5 +1,5 @@
-//! B16 and B19: upstream's mirroring loses creates when it recycles, waits for slices that are being
-//! deleted, and lets duplicates hide or displace each other.
+//! B16 and B19: upstream's mirroring loses creates when it recycles, waits for slices that are
+//! being deleted, and lets duplicates hide or displace each other.
 
 use endpointd_model::{Controller, names};
 use serde_json::json;
@@ -27,7 +27,8 @@ impl Sync<'_> {
     }
 
     /// Upstream treats equal ports of two subsets as different if they have an `appProtocol`. Both
-    /// subsets then share a slice, and the subset that is later by a hash decides an address in both.
+    /// subsets then share a slice, and the subset that is later by a hash decides an address in
+    /// both.
     pub(super) fn differs_only_by_duplicate_winner(&self, aspect: Aspect) -> bool {
         let addresses = |answer: &Answer| -> Vec<String> {
             let mut all: Vec<String> = Vec::new();

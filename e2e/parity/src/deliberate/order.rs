@@ -9,8 +9,8 @@ use crate::answer::Answer;
 use crate::judge::Aspect;
 
 impl Sync<'_> {
-    /// B16: beyond 1000 addresses each subset keeps its share, rounded up while there is room, so the
-    /// order of subsets decides which share is rounded up.
+    /// B16: beyond 1000 addresses each subset keeps its share, rounded up while there is room, so
+    /// the order of subsets decides which share is rounded up.
     pub(super) fn differs_only_by_truncation_order(&self, aspect: Aspect) -> bool {
         let is_about = matches!(aspect, Aspect::Writes | Aspect::End);
         self.controller == Controller::Endpoints
@@ -38,8 +38,8 @@ impl Sync<'_> {
             && identities(&observed["subsets"]) == identities(&self.upstream.endpoints["subsets"])
     }
 
-    /// B16: the same slices with exchanged names, because the order of groups decides which new slice
-    /// gets the name of which deleted slice.
+    /// B16: the same slices with exchanged names, because the order of groups decides which new
+    /// slice gets the name of which deleted slice.
     pub(super) fn differs_only_by_slice_names(&self, aspect: Aspect) -> bool {
         let writes = |answer: &Answer| -> Vec<String> {
             let parsed = answer.writes.iter().map(|text| serde_json::from_str(text));
@@ -74,8 +74,8 @@ impl Sync<'_> {
     }
 }
 
-/// The subsets in a form that does not depend on their layout: every combination of port, readiness,
-/// and identity of an address.
+/// The subsets in a form that does not depend on their layout: every combination of port,
+/// readiness, and identity of an address.
 pub(super) fn identities(subsets: &Value) -> Vec<String> {
     let mut all = Vec::new();
     for subset in subsets.as_array().into_iter().flatten() {

@@ -30,8 +30,8 @@ impl Sync<'_> {
             && matches!(sent.as_slice(), [only] if only.starts_with("[\"delete\",\"endpoints\""))
     }
 
-    /// B8: upstream updates a recycled or mirrored slice with a new object under the old name, which
-    /// drops finalizers of other clients.
+    /// B8: upstream updates a recycled or mirrored slice with a new object under the old name,
+    /// which drops finalizers of other clients.
     pub(super) fn differs_only_by_finalizers(&self, aspect: Aspect) -> bool {
         let plain = |writes: &[String]| -> Vec<Value> {
             let parsed = writes.iter().map(|write| serde_json::from_str(write).unwrap_or_default());
@@ -80,9 +80,10 @@ impl Sync<'_> {
         }
     }
 
-    /// The part of an object that must be equal for a write to change nothing. Upstream never accepts
-    /// the labels of a slice mirrored from Endpoints with a reserved label, and its rewrite then also
-    /// corrects fields that alone cause no write: a missing owner, the resourceVersion of a target.
+    /// The part of an object that must be equal for a write to change nothing. Upstream never
+    /// accepts the labels of a slice mirrored from Endpoints with a reserved label, and its rewrite
+    /// then also corrects fields that alone cause no write: a missing owner, the resourceVersion of
+    /// a target.
     pub(super) fn comparable(&self, object: &Value) -> Value {
         let mut object = without_time(object);
         // Dropping the finalizer of an object that is being deleted removes the object.
@@ -128,8 +129,8 @@ impl Sync<'_> {
             && endpoints.is_some_and(|one| is_reserved(&one.meta.labels))
     }
 
-    /// B18 where upstream's result is random: it sends more updates that lead to the same endpoints,
-    /// or sends in its next sync the updates that hints need.
+    /// B18 where upstream's result is random: it sends more updates that lead to the same
+    /// endpoints, or sends in its next sync the updates that hints need.
     pub(super) fn differs_only_by_number_of_updates(&self, aspect: Aspect) -> bool {
         let union = |answer: &Answer| canonical::union(&answer.slices, HintsIn::Ignored);
         let updates = |answer: &Answer| {

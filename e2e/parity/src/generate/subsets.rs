@@ -21,8 +21,8 @@ pub fn endpoints(rng: &mut Rng, name: &str) -> Value {
     let n_subsets = rng.weighted(&[(6, 0), (45, 1), (30, 2), (19, 3)]);
     let subsets: Vec<Value> = (0..n_subsets).map(|_| subset(rng)).collect();
     endpoints["subsets"] = subsets.into();
-    // Port 0 counts as no port. Only in a single subset: next to a subset without ports a hash would
-    // decide between the two, and the API server would reject the object.
+    // Port 0 counts as no port. Only in a single subset: next to a subset without ports a hash
+    // would decide between the two, and the API server would reject the object.
     if n_subsets == 1 && rng.percent(5) {
         endpoints["subsets"][0]["ports"] = json!([{"name": "zero", "port": 0, "protocol": "TCP"}]);
     }
