@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: runs the bench on a real control plane with the program of `cargo xtask dist`.
+//! `cargo xtask bench`: runs the bench on a real control plane with the program of `cargo xtask
+//! dist`.
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -18,7 +19,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if asks_for_help(&args.args) {
-        // An unoptimized build prints the same help, and neither control plane nor program is needed.
+        // An unoptimized build prints the same help, and neither control plane nor program is
+        // needed.
         return execute(bench(&["--quiet"], args));
     }
     let binaries = control_plane::find_or_build()?;

@@ -1,5 +1,5 @@
-//! `cargo xtask instructions`: counts the instructions of planning with callgrind. Unlike times, the
-//! counts do not depend on the load of the machine.
+//! `cargo xtask instructions`: counts the instructions of planning with callgrind. Unlike times,
+//! the counts do not depend on the load of the machine.
 
 use std::process::Command;
 

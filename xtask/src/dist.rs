@@ -2,8 +2,8 @@
 //! `docs/decisions/0008-pgo-and-bolt.md`.
 //!
 //! Two training runs on a real control plane collect profiles. The first run counts branches of an
-//! instrumented build, and the compiler uses the counts (PGO). The second run counts branches of the
-//! result, and BOLT moves hot code together and cold code apart.
+//! instrumented build, and the compiler uses the counts (PGO). The second run counts branches of
+//! the result, and BOLT moves hot code together and cold code apart.
 
 mod bolt;
 mod llvm_tool;

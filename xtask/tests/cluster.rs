@@ -1,4 +1,4 @@
-//! `cargo xtask cluster` as a person uses it: export, use, SIGTERM, nothing left.
+//! `cargo xtask cluster` and `cargo xtask control-plane` from the command line.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use endpointd_control_plane::Binaries;
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
-fn sigterm_ends_the_cluster_and_leaves_nothing() {
+fn sigterm_stops_the_cluster_and_removes_its_directory() {
     if Binaries::for_test().is_none() {
         return;
     }
@@ -23,7 +23,7 @@ fn sigterm_ends_the_cluster_and_leaves_nothing() {
 }
 
 #[test]
-fn an_unknown_controller_ends_the_command_with_its_name() {
+fn unknown_controller_is_an_error_with_its_name() {
     if Binaries::for_test().is_none() {
         return;
     }
@@ -34,11 +34,11 @@ fn an_unknown_controller_ends_the_command_with_its_name() {
     assert!(!output.status.success());
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("no-such-controller"), "{message}");
-    assert!(output.stdout.is_empty(), "nothing to export");
+    assert!(output.stdout.is_empty(), "a failed start exports no KUBECONFIG");
 }
 
 #[test]
-fn the_directory_of_the_programs_is_the_last_line() {
+fn control_plane_prints_the_directory_as_last_line() {
     let Some(binaries) = Binaries::for_test() else { return };
     let xtask = Command::new(env!("CARGO_BIN_EXE_xtask")).arg("control-plane").output().unwrap();
     let stdout = String::from_utf8(xtask.stdout).unwrap();
@@ -46,7 +46,7 @@ fn the_directory_of_the_programs_is_the_last_line() {
 }
 
 #[test]
-fn without_go_and_without_programs_the_error_says_what_to_do() {
+fn missing_go_is_an_error_with_a_hint() {
     let empty = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty");
     let xtask = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .arg("control-plane")

@@ -1,5 +1,5 @@
-//! The manifests in `deploy/` against a real API server: it takes them, they ask for exactly
-//! upstream's permissions, and the pods they make pass the strictest pod security.
+//! The manifests in `deploy/` on a real API server: it accepts them, they grant exactly upstream's
+//! permissions, and their pods pass the strictest pod security level.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{ApiError, Cluster};
 use serde_json::{Value, json};
 
-/// What each account may do and the role of upstream it must equal; `endpointd` has all of them.
+/// Each account, and the upstream role that its role must equal; `endpointd` has all of them.
 const ACCOUNTS: &[(&str, &str)] = &[
     ("endpointd-endpoints", "system:controller:endpoint-controller"),
     ("endpointd-slices", "system:controller:endpointslice-controller"),
@@ -33,7 +33,7 @@ const PERMISSIONS: &[(&str, &str, &[&str])] = &[
 ];
 
 #[test]
-fn the_role_has_these_permissions_and_no_other() {
+fn combined_role_has_exactly_these_permissions() {
     let Some(cluster) = cluster() else { return };
     let expected: BTreeSet<Permission> = PERMISSIONS
         .iter()
@@ -45,7 +45,7 @@ fn the_role_has_these_permissions_and_no_other() {
 }
 
 #[test]
-fn the_roles_are_upstreams() {
+fn separate_roles_equal_upstreams_roles() {
     let Some(cluster) = cluster() else { return };
     let mut all = BTreeSet::new();
     let objects = dry_run(cluster, "deploy/separate-accounts");
@@ -59,9 +59,9 @@ fn the_roles_are_upstreams() {
     assert_eq!(permissions(object(&objects, "ClusterRole", "endpointd")), all);
 }
 
-/// Nobody gets at the lease of another: only creating cannot be limited to a name.
+/// Access to a Lease is limited to its name, except for create, which RBAC cannot limit by name.
 #[test]
-fn each_account_has_one_lease_in_our_namespace() {
+fn each_account_has_access_to_one_lease() {
     let Some(cluster) = cluster() else { return };
     let mut objects = dry_run(cluster, "deploy");
     objects.extend(dry_run(cluster, "deploy/separate-accounts"));
@@ -87,7 +87,7 @@ fn each_account_has_one_lease_in_our_namespace() {
 }
 
 #[test]
-fn every_binding_ties_an_account_to_its_own_role() {
+fn every_binding_connects_an_account_with_its_role() {
     let Some(cluster) = cluster() else { return };
     let mut objects = dry_run(cluster, "deploy");
     objects.extend(dry_run(cluster, "deploy/separate-accounts"));
@@ -114,7 +114,7 @@ fn every_binding_ties_an_account_to_its_own_role() {
 }
 
 #[test]
-fn the_pods_pass_the_restricted_pod_security() {
+fn pods_pass_the_restricted_pod_security_level() {
     let Some(cluster) = cluster() else { return };
     let mut objects = dry_run(cluster, "deploy");
     objects.extend(dry_run(cluster, "deploy/separate-accounts"));
@@ -123,21 +123,21 @@ fn the_pods_pass_the_restricted_pod_security() {
     assert_eq!(deployments.len(), 4);
     for deployment in deployments {
         try_pod(cluster, pod_spec(deployment).clone()).unwrap();
-        // The check can fail: one promise less, and the API server refuses.
+        // Without one of the settings the API server rejects the pod, so the check can fail.
         let mut spec = pod_spec(deployment).clone();
         spec["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = json!(true);
         let Err(ApiError::Refused { status: 403, message }) = try_pod(cluster, spec) else {
             panic!("a pod that may escalate was taken");
         };
         assert!(message.contains("PodSecurity"), "{message}");
-        // What the profile does not ask for, and we do.
+        // Set in the manifests although the level does not require it.
         let security = &container(deployment)["securityContext"];
         assert_eq!(security["readOnlyRootFilesystem"], true);
     }
 }
 
 #[test]
-fn two_replicas_are_probed_and_never_both_evicted() {
+fn replicas_have_probes_and_a_disruption_budget() {
     let Some(cluster) = cluster() else { return };
     let mut objects = dry_run(cluster, "deploy");
     objects.extend(dry_run(cluster, "deploy/separate-accounts"));
@@ -158,7 +158,7 @@ fn two_replicas_are_probed_and_never_both_evicted() {
 /// Group, resource, verb.
 type Permission = [String; 3];
 
-/// A rule of names is wider than it looks if it holds a star, and narrower if it names objects.
+/// The permissions of a role. Rules with wildcards or resource names are not supported.
 fn permissions(role: &Value) -> BTreeSet<Permission> {
     let mut all = BTreeSet::new();
     let list = |value: &Value| -> Vec<String> {
@@ -190,14 +190,14 @@ fn container(deployment: &Value) -> &Value {
     &pod_spec(deployment)["containers"][0]
 }
 
-/// Asks the API server whether it would take this pod. The cluster has no ServiceAccount
-/// admission, so the account need not exist.
+/// A dry-run create of the pod. The ServiceAccount admission plugin is off, so the account need not
+/// exist.
 fn try_pod(cluster: &Cluster, spec: Value) -> Result<Value, ApiError> {
     let pod = json!({"metadata": {"generateName": "try-"}, "spec": spec});
     cluster.api().create("/api/v1/namespaces/endpointd/pods?dryRun=All", &pod)
 }
 
-/// What the API server would store, defaults included. Warnings fail: there is no reason for one.
+/// The objects that the API server would store, with defaults. A warning fails the test.
 fn dry_run(cluster: &Cluster, folder: &str) -> Vec<Value> {
     let folder = root().join(folder);
     let folder = folder.to_str().expect("the path is UTF-8");
@@ -207,8 +207,7 @@ fn dry_run(cluster: &Cluster, folder: &str) -> Vec<Value> {
     list["items"].as_array().expect("a list of objects").clone()
 }
 
-/// The shared cluster with our namespace in it: without the namespace, the API server cannot say
-/// what it would do with objects in it.
+/// The shared cluster with our namespace, which a dry run of namespaced objects needs.
 fn cluster() -> Option<&'static Cluster> {
     static NAMESPACE: OnceLock<()> = OnceLock::new();
     let cluster = Cluster::shared().filter(|_| has_kubectl())?;
@@ -229,11 +228,11 @@ fn kubectl(cluster: &Cluster, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("kubectl prints UTF-8")
 }
 
-/// Without kubectl a person can still check the rest; CI cannot.
+/// Without `kubectl` the tests are skipped, except in CI, where they fail.
 fn has_kubectl() -> bool {
-    let is_there = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
-    assert!(is_there || !is_ci(), "kubectl is not there");
-    is_there
+    let is_installed = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
+    assert!(is_installed || !is_ci(), "`kubectl` is not installed");
+    is_installed
 }
 
 fn root() -> PathBuf {

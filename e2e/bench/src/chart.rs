@@ -1,5 +1,5 @@
-//! One bar chart per scenario, with a group of bars for each measurement. Plain SVG without scripts and
-//! fonts, for light and dark pages.
+//! One bar chart per scenario, with a group of bars for each measurement. Plain SVG without scripts
+//! and fonts, for light and dark pages.
 
 use crate::record::{Record, Row, Scenario, rows};
 use crate::statistics::{Samples, show_ratio};

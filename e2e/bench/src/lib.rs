@@ -1,9 +1,10 @@
 //! Benchmarks against kube-controller-manager: the same objects on the same kube-apiserver, one
 //! program after the other.
 //!
-//! Start at [`bench`], which runs the scenarios. A scenario creates a [`test_bed`] (a new control plane
-//! with a copy of objects that [`load`] wrote), runs a [`subject`] on it, observes what is
-//! [`published`] and which resources its [`process`] used, and appends records. [`table`] prints them.
+//! Start at [`bench`], which runs the scenarios. A scenario creates a [`test_bed`] (a new control
+//! plane with a copy of objects that [`load`] wrote), runs a [`subject`] on it, observes what is
+//! [`published`] and which resources its [`process`] used, and appends records. [`table`] prints
+//! them.
 
 pub mod statistics;
 

@@ -1,7 +1,7 @@
 //! The load generator: realistic objects, written with little CPU. Start at [`create_objects`].
 //!
-//! The API server encodes one sample pod; every other pod is a copy of these bytes with its own names
-//! and address in place of the sample's.
+//! The API server encodes one sample pod; every other pod is a copy of these bytes with its own
+//! names and address in place of the sample's.
 
 pub mod layout;
 mod objects;

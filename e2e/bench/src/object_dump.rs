@@ -1,5 +1,5 @@
-//! Objects that one engine has published, passed through a pipe to an engine in another process that
-//! restarts from them.
+//! Objects that one engine has published, passed through a pipe to an engine in another process
+//! that restarts from them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

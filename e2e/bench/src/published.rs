@@ -1,4 +1,5 @@
-//! The published Endpoints and slices, as observed by one watch of the harness. Start at [`Observer::start`].
+//! The published Endpoints and slices, as observed by one watch of the harness. Start at
+//! [`Observer::start`].
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -78,9 +79,10 @@ impl Published {
         }
     }
 
-    /// To be called before the status update is sent, because the slice event can precede the response.
+    /// To be called before the status update is sent, because the slice event can precede the
+    /// response.
     pub fn toggle_started(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
-        self.tracker.begin(pod, readiness, now);
+        self.tracker.started(pod, readiness, now);
         let service = self.expected.layout.service_of(pod);
         self.change(service, |this| match readiness {
             Readiness::Ready => this.n_unready[service] -= 1,
@@ -91,7 +93,7 @@ impl Published {
 
     /// The status update was acknowledged.
     pub fn toggle_acknowledged(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
-        self.tracker.stored(pod, readiness, now);
+        self.tracker.acknowledged(pod, readiness, now);
     }
 
     pub fn n_waiting(&self) -> usize {

@@ -1,5 +1,5 @@
-//! Write requests as counted by kube-apiserver's metrics. While a subject is measured no other client
-//! writes Endpoints or slices, so all counted requests are the subject's.
+//! Write requests as counted by kube-apiserver's metrics. While a subject is measured no other
+//! client writes Endpoints or slices, so all counted requests are the subject's.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,8 @@ pub enum Subject {
     /// kube-controller-manager with default flags.
     #[value(name = "kcm")]
     Kcm,
-    /// kube-controller-manager without client rate limits and with 50 concurrent syncs per controller.
+    /// kube-controller-manager without client rate limits and with 50 concurrent syncs per
+    /// controller.
     #[value(name = "kcm-unthrottled")]
     KcmUnthrottled,
     /// endpointd with default flags, without leader election.

@@ -42,8 +42,8 @@ pub fn targets(records: &[Record]) -> Vec<Target> {
     targets
 }
 
-/// kube-controller-manager needs at least `at_least` times as much. Without client limits it is faster;
-/// its CPU and memory are about the same.
+/// kube-controller-manager needs at least `at_least` times as much. Without client limits it is
+/// faster; its CPU and memory are about the same.
 fn at_most_share(row: &Row, name: &str, at_least: f64, other: Subject) -> Option<Target> {
     let ratio = row.ratio_to_endpointd(other).filter(|_| row.name == name)?;
     Some(Target {

@@ -1,5 +1,5 @@
-//! Control planes for measurements. The objects of a [`SavedCluster`] are written once, then etcd is
-//! stopped; every run starts a control plane of its own with a copy of etcd's data.
+//! Control planes for measurements. The objects of a [`SavedCluster`] are written once, then etcd
+//! is stopped; every run starts a control plane of its own with a copy of etcd's data.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -138,8 +138,8 @@ impl<'a> ClusterCache<'a> {
         Ok(SavedCluster { _cluster: cluster, data, layout, templates })
     }
 
-    /// Publishes with endpointd. A takeover of a converged cluster writes nothing, so this is valid for
-    /// all subjects.
+    /// Publishes with endpointd. A takeover of a converged cluster writes nothing, so this is valid
+    /// for all subjects.
     fn publish(&mut self, layout: Layout) -> Result<SavedCluster> {
         let saved = self.get(layout, Publication::None)?;
         let test_bed = self.start(&saved, Audit::Off, ExpectedState::all(layout))?;

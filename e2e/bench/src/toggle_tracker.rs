@@ -1,4 +1,5 @@
-//! Latency of readiness toggles: from the acknowledged status update to the slice event that shows it.
+//! Latency of readiness toggles: from the acknowledged status update to the slice event that shows
+//! it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ pub struct ToggleTracker {
 struct Toggle {
     wanted: Readiness,
     /// When the server acknowledged the status update.
-    stored: Option<Instant>,
+    acknowledged: Option<Instant>,
 }
 
 /// A toggle that was published or superseded.
@@ -57,32 +58,36 @@ impl Latency {
 }
 
 impl ToggleTracker {
-    /// To be called before the status update is sent, because the slice event can precede the response.
-    /// A toggle that reverts an unpublished one is not tracked: the slice may not change at all.
-    pub fn begin(&mut self, pod: PodNumber, wanted: Readiness, now: Instant) {
+    /// To be called before the status update is sent, because the slice event can precede the
+    /// response. A toggle that reverts an unpublished one is not tracked: the slice may not change
+    /// at all.
+    pub fn started(&mut self, pod: PodNumber, wanted: Readiness, now: Instant) {
         let Some(old) = self.waiting.remove(&pod) else {
-            self.waiting.insert(pod, Toggle { wanted, stored: None });
+            self.waiting.insert(pod, Toggle { wanted, acknowledged: None });
             return;
         };
-        let latency = old.stored.map_or(Latency::Unknown, |stored| Latency::MoreThan(now - stored));
+        let latency = old
+            .acknowledged
+            .map_or(Latency::Unknown, |acknowledged| Latency::MoreThan(now - acknowledged));
         self.completed.push(CompletedToggle { readiness: old.wanted, latency });
     }
 
     /// The response may belong to the previous toggle of the pod, which had the opposite readiness.
-    pub fn stored(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
+    pub fn acknowledged(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
         if let Some(toggle) = self.waiting.get_mut(&pod)
             && toggle.wanted == readiness
         {
-            toggle.stored = Some(now);
+            toggle.acknowledged = Some(now);
         }
     }
 
     /// A slice event shows a pod with this readiness; before the toggle it was the opposite.
     pub fn published(&mut self, pod: PodNumber, readiness: Readiness, now: Instant) {
-        if let Some(&Toggle { wanted, stored }) = self.waiting.get(&pod)
+        if let Some(&Toggle { wanted, acknowledged }) = self.waiting.get(&pod)
             && wanted == readiness
         {
-            let latency = stored.map_or(Latency::BeforeResponse, |then| Latency::Took(now - then));
+            let latency =
+                acknowledged.map_or(Latency::BeforeResponse, |then| Latency::Took(now - then));
             self.completed.push(CompletedToggle { readiness, latency });
             self.waiting.remove(&pod);
         }
@@ -112,8 +117,8 @@ mod tests {
     #[test]
     fn latency_is_from_the_response_to_the_first_matching_event() {
         let (mut tracker, start) = (ToggleTracker::default(), Instant::now());
-        tracker.begin(1, Unready, start);
-        tracker.stored(1, Unready, start + 2 * MS);
+        tracker.started(1, Unready, start);
+        tracker.acknowledged(1, Unready, start + 2 * MS);
         tracker.published(1, Ready, start + 3 * MS); // Another pod of the slice changed.
         assert_eq!(tracker.n_waiting(), 1);
         tracker.published(1, Unready, start + 5 * MS);
@@ -125,9 +130,9 @@ mod tests {
     #[test]
     fn event_before_the_response_is_recorded_as_such() {
         let (mut tracker, start) = (ToggleTracker::default(), Instant::now());
-        tracker.begin(1, Ready, start);
+        tracker.started(1, Ready, start);
         tracker.published(1, Ready, start + MS);
-        tracker.stored(1, Ready, start + 2 * MS);
+        tracker.acknowledged(1, Ready, start + 2 * MS);
         assert_eq!(completed(&mut tracker), [(Ready, Latency::BeforeResponse)]);
         assert_eq!(Latency::BeforeResponse.at_least(), Some(Duration::ZERO));
         assert_eq!(tracker.n_waiting(), 0);
@@ -136,10 +141,10 @@ mod tests {
     #[test]
     fn superseded_toggle_has_a_lower_bound() {
         let (mut tracker, start) = (ToggleTracker::default(), Instant::now());
-        tracker.begin(1, Unready, start);
-        tracker.stored(1, Unready, start);
-        tracker.begin(1, Ready, start + 7 * MS);
-        tracker.stored(1, Ready, start + 8 * MS);
+        tracker.started(1, Unready, start);
+        tracker.acknowledged(1, Unready, start);
+        tracker.started(1, Ready, start + 7 * MS);
+        tracker.acknowledged(1, Ready, start + 8 * MS);
         assert_eq!(completed(&mut tracker), [(Unready, Latency::MoreThan(7 * MS))]);
         assert_eq!(tracker.n_waiting(), 0);
     }
@@ -147,9 +152,9 @@ mod tests {
     #[test]
     fn superseded_toggle_without_response_has_no_latency() {
         let (mut tracker, start) = (ToggleTracker::default(), Instant::now());
-        tracker.begin(1, Unready, start);
-        tracker.begin(1, Ready, start + 7 * MS);
-        tracker.stored(1, Unready, start + 8 * MS);
+        tracker.started(1, Unready, start);
+        tracker.started(1, Ready, start + 7 * MS);
+        tracker.acknowledged(1, Unready, start + 8 * MS);
         assert_eq!(completed(&mut tracker), [(Unready, Latency::Unknown)]);
         assert!(Latency::Unknown.is_superseded());
         assert_eq!(Latency::Unknown.at_least(), None);
@@ -159,12 +164,12 @@ mod tests {
     #[test]
     fn late_response_is_not_attributed_to_the_next_toggle() {
         let (mut tracker, start) = (ToggleTracker::default(), Instant::now());
-        tracker.begin(1, Unready, start);
+        tracker.started(1, Unready, start);
         tracker.published(1, Unready, start + MS);
-        tracker.begin(1, Ready, start + 2 * MS);
-        tracker.stored(1, Unready, start + 3 * MS);
+        tracker.started(1, Ready, start + 2 * MS);
+        tracker.acknowledged(1, Unready, start + 3 * MS);
         tracker.published(1, Ready, start + 4 * MS);
-        tracker.stored(1, Ready, start + 5 * MS);
+        tracker.acknowledged(1, Ready, start + 5 * MS);
         let want = [(Unready, Latency::BeforeResponse), (Ready, Latency::BeforeResponse)];
         assert_eq!(completed(&mut tracker), want);
     }

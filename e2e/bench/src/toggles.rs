@@ -12,8 +12,8 @@ use crate::load::{PodNumber, Readiness, report_pod};
 use crate::published::Observer;
 use crate::test_bed::Drivers;
 
-/// Which pod toggles next. Every second toggle makes a pod unready; the others make the pod ready that
-/// has been unready longest.
+/// Which pod toggles next. Every second toggle makes a pod unready; the others make the pod ready
+/// that has been unready longest.
 #[derive(Debug, Default)]
 pub struct ToggleSequence {
     unready: VecDeque<(PodNumber, UpdateLock)>,
@@ -109,8 +109,8 @@ fn announce(observer: &Observer, toggle: &Toggle) {
         .with(|published| published.toggle_started(toggle.pod, toggle.readiness, Instant::now()));
 }
 
-/// Like a kubelet, repeats a status update that was not acknowledged: an overloaded server lets requests
-/// time out.
+/// Like a kubelet, repeats a status update that was not acknowledged: an overloaded server lets
+/// requests time out.
 async fn send(drivers: &Drivers, toggle: &Toggle) -> Result<()> {
     let Drivers { sender, templates, layout, observer } = drivers;
     let _guard = toggle.update.lock().await;

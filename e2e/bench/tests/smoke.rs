@@ -1,5 +1,5 @@
-//! The harness on a real control plane, at the smallest size. Checks that all subjects are measured and
-//! do the same writes; a machine that runs tests is not suited for comparing times.
+//! The harness on a real control plane, at the smallest size. Checks that all subjects are measured
+//! and do the same writes; a machine that runs tests is not suited for comparing times.
 
 use endpointd_bench::bench::Bench;
 use endpointd_bench::progress::Progress;
@@ -31,8 +31,8 @@ fn all_subjects_publish_a_small_cluster_and_are_measured() {
         assert!(value("time until complete", who) > 0.0, "{who}");
         assert!(value("CPU until complete", who) > 0.0, "{who}");
         assert!(value("memory, peak", who) >= value("memory, settled", who), "{who}");
-        // One slice and one Endpoints object per Service. On a slow machine the API server may still
-        // write its own two, and kube-controller-manager may repeat a write after a conflict.
+        // One slice and one Endpoints object per Service. On a slow machine the API server may
+        // still write its own two, and kube-controller-manager may repeat a write after a conflict.
         let n_stored = value("writes", who) - value("writes rejected", who);
         assert!((10.0..=12.0).contains(&n_stored), "{who}: {n_stored}");
     }

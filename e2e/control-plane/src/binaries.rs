@@ -29,7 +29,7 @@ pub struct Missing {
 /// A path that cannot be used, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredPath {
-    pub place: String,
+    pub name: String,
     pub reason: String,
 }
 
@@ -92,7 +92,8 @@ impl Binaries {
         Err(format!("`{}` lacks {}", directory.display(), lacking.join(", ")))
     }
 
-    /// Checks the version, which only directories of others need: the cache has the version in its path.
+    /// Checks the version, which only directories of others need: the cache has the version in its
+    /// path.
     fn at_pinned_version(self) -> Result<Self, String> {
         for program in [Program::ApiServer, Program::ControllerManager] {
             let version = version_of(&self.path(program))?;
@@ -127,10 +128,10 @@ impl SearchPaths {
     pub fn search(&self) -> Search {
         let Self { chosen, kubebuilder, cache: _ } = self;
         let mut ignored = Vec::new();
-        let mut attempt = |place: &str, usable: Result<Binaries, String>| match usable {
+        let mut attempt = |name: &str, usable: Result<Binaries, String>| match usable {
             Ok(binaries) => Some(binaries),
             Err(reason) => {
-                ignored.push(IgnoredPath { place: place.to_owned(), reason });
+                ignored.push(IgnoredPath { name: name.to_owned(), reason });
                 None
             }
         };
@@ -168,7 +169,7 @@ impl fmt::Display for Missing {
 
 impl fmt::Display for IgnoredPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.reason)
+        write!(f, "{}: {}", self.name, self.reason)
     }
 }
 
@@ -231,11 +232,11 @@ mod tests {
             kubebuilder: Some(assets.path().to_owned()),
             cache: Some(cache.path().to_owned()),
         };
-        let ours = paths.build_directory().unwrap();
-        fs::rename(programs(&THREE, KUBERNETES_VERSION).keep(), &ours).unwrap();
+        let cache = paths.build_directory().unwrap();
+        fs::rename(programs(&THREE, KUBERNETES_VERSION).keep(), &cache).unwrap();
 
         let search = paths.search();
-        assert_eq!(search.found.unwrap().directory(), ours);
+        assert_eq!(search.found.unwrap().directory(), cache);
         let reason = &search.ignored[0].reason;
         assert!(reason.ends_with("lacks kube-controller-manager"), "{reason}");
     }
@@ -263,7 +264,7 @@ mod tests {
         let search = paths.search();
         assert_eq!(search.found, None);
         assert_eq!(search.ignored.len(), 1);
-        assert_eq!(search.ignored[0].place, DIRECTORY_VARIABLE);
+        assert_eq!(search.ignored[0].name, DIRECTORY_VARIABLE);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The keys of one cluster: a certificate authority, a serving certificate for loopback, and the key that
-//! signs ServiceAccount tokens. Every cluster has new ones.
+//! The keys of one cluster: a certificate authority, a serving certificate for loopback, and the
+//! key that signs ServiceAccount tokens. Every cluster has new ones.
 
 use std::fs;
 use std::io;

@@ -252,7 +252,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Stops all programs and returns etcd's data directory, for [`Options::data`] of another cluster.
+    /// Stops all programs and returns etcd's data directory, for [`Options::data`] of another
+    /// cluster.
     pub fn stop_and_save(&self) -> io::Result<PathBuf> {
         for program in [Program::ControllerManager, Program::ApiServer, Program::Etcd] {
             self.stop(program, Stop::Terminate)?;
@@ -350,10 +351,10 @@ fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        let place = to.join(entry.file_name());
+        let target = to.join(entry.file_name());
         match entry.file_type()?.is_dir() {
-            true => copy_directory(&entry.path(), &place)?,
-            false => drop(fs::copy(entry.path(), place)?),
+            true => copy_directory(&entry.path(), &target)?,
+            false => drop(fs::copy(entry.path(), target)?),
         }
     }
     Ok(())

@@ -25,8 +25,8 @@ pub fn etcd(directory: &Path) -> Vec<String> {
         format!("--data-dir={}", etcd_data(directory).display()),
         // A socket needs no free port, and other users cannot reach it.
         format!("--listen-client-urls={}", etcd_url(directory)),
-        // etcd rejects a socket here. No client uses the advertised address, and there are no peers.
-        // Upstream: `RunCustomEtcd` in test/integration/framework/etcd.go.
+        // etcd rejects a socket here. No client uses the advertised address, and there are no
+        // peers. Upstream: `RunCustomEtcd` in test/integration/framework/etcd.go.
         "--advertise-client-urls=http://127.0.0.1:0".to_owned(),
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
         // The data need not survive a crash of the machine.
@@ -50,7 +50,8 @@ pub fn apiserver(directory: &Path, port: u16) -> Vec<String> {
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--service-account-key-file={}", file(TOKEN_PUBLIC_KEY_FILE)),
         format!("--service-account-signing-key-file={}", file(TOKEN_KEY_FILE)),
-        // It rejects pods until a controller has created the default ServiceAccount of the namespace.
+        // It rejects pods until a controller has created the default ServiceAccount of the
+        // namespace.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
     ]);
     flags

@@ -1,12 +1,13 @@
 //! A real Kubernetes control plane for tests: etcd, kube-apiserver and kube-controller-manager at
 //! the versions in [`program`].
 //!
-//! Start at [`Binaries::find`], which finds the programs, and [`Cluster::start`], which runs them on
-//! loopback. Most tests use [`Cluster::shared`] and a namespace of their own.
-//! `cargo xtask control-plane` builds the programs with [`source::build`]; `cargo xtask cluster` runs
-//! a cluster for manual use.
+//! Start at [`Binaries::find`], which finds the programs, and [`Cluster::start`], which runs them
+//! on loopback. Most tests use [`Cluster::shared`] and a namespace of their own. `cargo xtask
+//! control-plane` builds the programs with [`source::build`]; `cargo xtask cluster` runs a cluster
+//! for manual use.
 //!
-//! No program and no file outlives the process that started a cluster: see the module `process_reaper`.
+//! No program and no file outlives the process that started a cluster: see the module
+//! `process_reaper`.
 
 pub mod program;
 

@@ -4,7 +4,7 @@
 //!
 //! How: the owner holds the only write ends of two pipes, so the kernel closes them when it dies.
 //! The *anchor* is a process whose only purpose is its process group, which the programs join. The
-//! *watcher* is a shell that reads its pipe to the end, kills that group, and removes the directory.
+//! *watcher* is a shell that reads its pipe to the end, kills that group, and removes the files.
 //! Both have process groups of their own, so Ctrl-C in a terminal reaches neither.
 //!
 //! The parent-death signal of Linux is not enough: it fires when the *thread* that started the

@@ -1,5 +1,5 @@
-//! The three programs of the control plane: names, pinned versions, and Go packages. `go/*/go.mod` pins
-//! the same versions, which a test below checks.
+//! The three programs of the control plane: names, pinned versions, and Go packages. `go/*/go.mod`
+//! pins the same versions, which a test below checks.
 
 use std::fmt;
 

@@ -23,8 +23,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts `path` with an empty environment, because etcd, for example, also reads its flags from
-    /// environment variables.
+    /// Starts `path` with an empty environment, because etcd, for example, also reads its flags
+    /// from environment variables.
     pub fn start(
         reaper: &ProcessReaper,
         directory: &Path,
@@ -57,8 +57,8 @@ impl Running {
         Ok(kill_process(Pid::from_child(&self.child), signal)?)
     }
 
-    /// Sends SIGSTOP and waits until the process is stopped: before that its threads can still answer
-    /// requests.
+    /// Sends SIGSTOP and waits until the process is stopped: before that its threads can still
+    /// answer requests.
     pub fn pause(&mut self) -> io::Result<()> {
         self.signal(Signal::STOP)?;
         if self.ended().is_some() {

@@ -1,8 +1,9 @@
 //! Builds the three programs from the Go module registry into our cache. Start at [`build`].
 //!
 //! Each program is built in a temporary directory and renamed into the cache, so the cache has only
-//! complete programs. An interrupted build loses at most one program, and Go's build cache keeps its
-//! packages. A file lock prevents two concurrent builds, and a reaper stops Go when this process ends.
+//! complete programs. An interrupted build loses at most one program, and Go's build cache keeps
+//! its packages. A file lock prevents two concurrent builds, and a reaper stops Go when this
+//! process ends.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader};
@@ -95,16 +96,16 @@ impl BuildError {
 }
 
 const DISK_HINT: &str = "hint: the disk is full: a build needs about 6 GB, in Go's caches (`go env \
-                         GOCACHE GOMODCACHE`), the temporary directory and ours";
+                         GOCACHE GOMODCACHE`), the temporary directory, and the cache directory of endpointd";
 
 /// Hints for known causes in Go's output.
 fn hint_from(output: &str) -> Option<&'static str> {
-    let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
-    if says(&["no space left on device"]) {
+    let contains_any = |words: &[&str]| words.iter().any(|word| output.contains(word));
+    if contains_any(&["no space left on device"]) {
         Some(DISK_HINT)
-    } else if says(&["requires go >="]) {
+    } else if contains_any(&["requires go >="]) {
         Some("hint: install Go 1.26 or newer, or set GOTOOLCHAIN=auto")
-    } else if says(&["dial tcp", "no such host", "i/o timeout", "module lookup disabled"]) {
+    } else if contains_any(&["dial tcp", "no such host", "i/o timeout", "module lookup disabled"]) {
         Some("hint: the Go module registry must be reachable once; see `go env GOPROXY`")
     } else {
         None
@@ -167,8 +168,8 @@ fn build_program(
     compile(program, &reaper, n_packages, &built, report)?;
     check_version(program, &built)?;
 
-    let place = directory.join(program.name());
-    fs::rename(&built, &place).map_err(files(&place))?;
+    let target = directory.join(program.name());
+    fs::rename(&built, &target).map_err(files(&target))?;
     report(Progress::Built { program, elapsed: started.elapsed() });
     Ok(())
 }

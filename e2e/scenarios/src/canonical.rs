@@ -2,9 +2,9 @@
 //! resourceVersions, times, and order. Two runs are equal if their canonical forms are equal. Start
 //! at [`form`].
 //!
-//! A uid is replaced by *current* or *stale*: it must be the uid of the object that has the name now.
-//! Slices that differ only in their endpoints form one group with the sizes of its slices, because
-//! upstream distributes endpoints over them at random.
+//! A uid is replaced by *current* or *stale*: it must be the uid of the object that has the name
+//! now. Slices that differ only in their endpoints form one group with the sizes of its slices,
+//! because upstream distributes endpoints over them at random.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! A real control plane with kube-controller-manager's three controllers or with endpointd. Start at [`ClusterUnderTest::start`].
+//! A real control plane with kube-controller-manager's three controllers or with endpointd. Start
+//! at [`ClusterUnderTest::start`].
 
 use std::env;
 use std::path::PathBuf;
@@ -21,8 +22,8 @@ pub enum Controllers {
     None,
 }
 
-/// `ENDPOINTD_SCENARIOS=upstream` runs kube-controller-manager instead of endpointd. A difference is
-/// then random, and either the test or the canonical form is wrong.
+/// `ENDPOINTD_SCENARIOS=upstream` runs kube-controller-manager instead of endpointd. A difference
+/// is then random, and either the test or the canonical form is wrong.
 pub fn controllers_under_test() -> Controllers {
     match env::var_os("ENDPOINTD_SCENARIOS").is_some_and(|value| value == "upstream") {
         true => Controllers::ControllerManager,
@@ -89,8 +90,8 @@ impl ClusterUnderTest {
     }
 
     /// Returns when new Services and Endpoints are published: the controllers have then finished
-    /// their initial sync. Both delete Endpoints without a Service once, when they start; a scenario
-    /// must not begin before that.
+    /// their initial sync. Both delete Endpoints without a Service once, when they start; a
+    /// scenario must not begin before that.
     pub fn wait_until_synced(&self) {
         let n = self.n_probes.fetch_add(1, Ordering::SeqCst);
         let mut ns = TestNamespace::new(&self.api, &format!("{PROBE_NAMESPACE}-{n}"));

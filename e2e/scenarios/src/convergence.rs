@@ -1,4 +1,5 @@
-//! Waits until a namespace has converged to the state that a scenario expects. Start at [`converge`].
+//! Waits until a namespace has converged to the state that a scenario expects. Start at
+//! [`converge`].
 
 use std::fmt;
 use std::thread;

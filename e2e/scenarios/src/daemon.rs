@@ -103,15 +103,15 @@ fn log_path(cluster: &Cluster, name: &str) -> PathBuf {
     cluster.directory().join(format!("{name}.log"))
 }
 
-/// Makes all daemons started from now on use the build with the profile `dist`, without PGO and BOLT,
+/// Makes all daemons started from now on use the build with the profile `dist` (no PGO, no BOLT),
 /// or the program that `ENDPOINTD_PROGRAM` names.
 ///
 /// # Panics
 ///
 /// If a daemon was started before, or if the build fails.
 pub fn use_dist_profile() -> &'static Path {
-    let chosen =
-        env::var_os(PROGRAM_VARIABLE).map_or_else(|| build(&["--profile", "dist"]), Into::into);
+    let chosen = env::var_os(PROGRAM_VARIABLE)
+        .map_or_else(|| build(&["--profile", "dist", "--no-default-features"]), Into::into);
     PROGRAM.set(chosen).expect("the program is chosen before the first daemon");
     program()
 }

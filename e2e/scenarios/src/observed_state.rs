@@ -47,7 +47,8 @@ impl ObservedState {
         all.filter_map(|object| object["metadata"]["uid"].as_str()).map(str::to_owned).collect()
     }
 
-    /// resourceVersions by kind and name. Equal values before and after mean that nothing was written.
+    /// resourceVersions by kind and name. Equal values before and after mean that nothing was
+    /// written.
     pub fn versions(&self) -> BTreeMap<String, String> {
         let kinds = [("endpoints", &self.endpoints), ("slice", &self.slices)];
         let all = kinds.into_iter().flat_map(|(kind, list)| list.iter().map(move |o| (kind, o)));
@@ -67,8 +68,8 @@ impl ObservedState {
         })
     }
 
-    /// Each endpoint in the slices of a Service as its addresses and marks: `!` not ready, `s` serving
-    /// differs from ready, `t` terminating.
+    /// Each endpoint in the slices of a Service as its addresses and marks: `!` not ready, `s`
+    /// serving differs from ready, `t` terminating.
     pub fn slice_summary(&self, service: &str) -> Option<String> {
         let mut n_slices = 0;
         let mut words = Vec::new();

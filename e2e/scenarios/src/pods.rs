@@ -99,8 +99,8 @@ impl TestNamespace<'_> {
         });
     }
 
-    /// Returns when the controllers know all pods created so far: pod events arrive in order, so they
-    /// know them when they have published a pod that was created later.
+    /// Returns when the controllers know all pods created so far: pod events arrive in order, so
+    /// they know them when they have published a pod that was created later.
     pub fn wait_until_pods_are_known(&self) {
         const LAST: &str = "10.9.9.9";
         self.pod(&Pod::new("last", LAST).labelled(json!({"app": "last"})));
@@ -119,7 +119,8 @@ impl TestNamespace<'_> {
         self.merge_status(Kind::Pod, pod, &json!({"conditions": conditions(false)}));
     }
 
-    /// The pod reaches the phase `Failed` or `Succeeded`; like a kubelet, in one update with not ready.
+    /// The pod reaches the phase `Failed` or `Succeeded`; like a kubelet, in one update with not
+    /// ready.
     pub fn ended(&self, pod: &str, phase: &str) {
         let status = json!({"phase": phase, "conditions": conditions(false)});
         self.merge_status(Kind::Pod, pod, &status);

@@ -1,5 +1,5 @@
-//! Checkpoints of each scenario under kube-controller-manager on a real API server, recorded in files,
-//! for runs without either.
+//! Checkpoints of each scenario under kube-controller-manager on a real API server, recorded in
+//! files, for runs without either.
 
 use std::fs;
 use std::path::PathBuf;

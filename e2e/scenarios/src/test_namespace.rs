@@ -1,5 +1,5 @@
-//! One namespace of one API server: a scenario changes nothing else. The steps of a scenario are the
-//! methods here and those for pods in [`crate::pods`].
+//! One namespace of one API server: a scenario changes nothing else. The steps of a scenario are
+//! the methods here and those for pods in [`crate::pods`].
 //!
 //! # Panics
 //!
@@ -82,8 +82,9 @@ impl<'a> TestNamespace<'a> {
         converged.unwrap_or_else(|error| panic!("{self}: {error}"));
     }
 
-    /// As [`Self::converge`], for a change that upstream applies only at the next sync. Nobody can see
-    /// whether a controller has received the change, so `cause_sync` runs until the result is there.
+    /// As [`Self::converge`], for a change that upstream applies only at the next sync. A scenario
+    /// cannot observe whether a controller has received the change, so `cause_sync` is repeated
+    /// until the namespace matches.
     pub fn converge_after_sync(
         &mut self,
         name: &str,
@@ -160,8 +161,8 @@ impl<'a> TestNamespace<'a> {
         format!("{}-{name}", self.namespace)
     }
 
-    /// A node without a Ready condition: pods can be on it and topology does not count it, so it does
-    /// not affect the scenario about topology.
+    /// A node without a Ready condition: pods can be on it and topology does not count it, so it
+    /// does not affect the scenario about topology.
     pub fn node(&self, name: &str, labels: &Value) {
         let metadata = json!({"name": self.node_name(name), "labels": labels});
         self.create(Kind::Node, &json!({ "metadata": metadata }));

@@ -1,5 +1,5 @@
-//! Every scenario converges to the same Endpoints and EndpointSlices under kube-controller-manager and
-//! under endpointd.
+//! Every scenario converges to the same Endpoints and EndpointSlices under kube-controller-manager
+//! and under endpointd.
 
 use std::sync::Arc;
 use std::thread;

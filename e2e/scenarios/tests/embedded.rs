@@ -1,5 +1,5 @@
-//! Every scenario, under endpointd on the embedded API server, converges to the state recorded under
-//! kube-controller-manager on a real API server. Needs neither Go nor a control plane.
+//! Every scenario, under endpointd on the embedded API server, converges to the state recorded
+//! under kube-controller-manager on a real API server. Needs neither Go nor a control plane.
 
 use std::future::pending;
 use std::sync::Arc;

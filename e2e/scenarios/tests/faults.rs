@@ -1,5 +1,6 @@
-//! Faults during rollouts: restarts of the API server, network faults, killed daemons, lost leaders.
-//! After each fault every ready pod is published exactly once, and a new daemon writes nothing.
+//! Faults during rollouts: restarts of the API server, network faults, killed daemons, lost
+//! leaders. After each fault every ready pod is published exactly once, and a new daemon writes
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -211,7 +212,7 @@ fn through_proxy(under_test: &ClusterUnderTest) -> (TcpProxy, PathBuf) {
     let text = fs::read_to_string(&under_test.kubeconfig).expect("it was written");
     let path = under_test.cluster.directory().join("proxied.kubeconfig");
     let forwarded = text.replace(url, &format!("https://127.0.0.1:{}", proxy.port()));
-    fs::write(&path, forwarded).expect("the directory of a cluster is ours");
+    fs::write(&path, forwarded).expect("we own the directory of a cluster");
     (proxy, path)
 }
 

@@ -60,8 +60,8 @@ fn clusters() -> Option<&'static [(ClusterUnderTest, Controllers); 2]> {
     CLUSTERS.get_or_init(start).as_ref()
 }
 
-/// Locked for writing by the test that restarts controllers, because a restart repairs the faults of
-/// the other tests.
+/// Locked for writing by the test that restarts controllers, because a restart repairs the faults
+/// of the other tests.
 static RESTARTS: RwLock<()> = RwLock::new(());
 
 /// Injects a fault; the second argument restarts the controllers.

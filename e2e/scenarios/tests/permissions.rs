@@ -1,5 +1,5 @@
-//! With exactly the permissions of the manifests in `deploy/` no request is forbidden. Without one of
-//! them the other writes continue, and the log names the missing permission.
+//! With exactly the permissions of the manifests in `deploy/` no request is forbidden. Without one
+//! of them the other writes continue, and the log names the missing permission.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,8 +19,8 @@ use endpointd_scenarios::{
 };
 use serde_json::{Value, json};
 
-/// Scenarios that need every permission: create, update, and delete of Endpoints, slices, and mirrored
-/// slices, Events, and owner references that block deletion.
+/// Scenarios that need every permission: create, update, and delete of Endpoints, slices, and
+/// mirrored slices, Events, and owner references that block deletion.
 const PERFORMED: &[&str] = &[
     "created",
     "scaled",
@@ -119,8 +119,8 @@ fn cluster_with(manifests: &str) -> Option<ClusterUnderTest> {
     Some(under_test)
 }
 
-/// Endpoints without a Service, which a daemon deletes when it starts. Endpoints of a Service that is
-/// deleted later may be removed by the API server first.
+/// Endpoints without a Service, which a daemon deletes when it starts. Endpoints of a Service that
+/// is deleted later may be removed by the API server first.
 fn create_orphaned_endpoints(under_test: &ClusterUnderTest) {
     let ns = TestNamespace::new(&under_test.api, "orphaned");
     let endpoints = json!({

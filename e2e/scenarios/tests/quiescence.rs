@@ -1,5 +1,5 @@
-//! On a converged cluster no controller writes: not after a takeover, not after a restart, not while
-//! nothing changes.
+//! On a converged cluster no controller writes: not after a takeover, not after a restart, not
+//! while nothing changes.
 
 use std::collections::BTreeMap;
 use std::thread;

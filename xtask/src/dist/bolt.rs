@@ -1,5 +1,5 @@
-//! LLVM's BOLT: reorders the code of a linked program by a profile, so that hot blocks and functions
-//! are adjacent and cold code is elsewhere.
+//! LLVM's BOLT: reorders the code of a linked program by a profile, so that hot blocks and
+//! functions are adjacent and cold code is elsewhere.
 
 use std::path::Path;
 
@@ -33,7 +33,8 @@ impl Bolt {
         Ok(Self { bolt: BOLT_TOOL.find(toolchain)?, merge: MERGE_TOOL.find(toolchain)? })
     }
 
-    /// Writes an instrumented copy of the program. Each of its processes writes a file into `counts`.
+    /// Writes an instrumented copy of the program. Each of its processes writes a file into
+    /// `counts`.
     pub fn instrument(&self, program: &Path, counts: &Path, instrumented: &Path) -> Result<()> {
         let mut command = self.bolt.command();
         command.arg(program).args(["--instrument", "--instrumentation-file-append-pid"]);

@@ -1,5 +1,5 @@
-//! LLVM programs that are not part of every Rust installation: where they are, and the commands that
-//! install them.
+//! LLVM programs that are not part of every Rust installation: where they are, and the commands
+//! that install them.
 
 use std::fmt;
 use std::io;

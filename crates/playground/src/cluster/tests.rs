@@ -86,7 +86,7 @@ impl TestCluster {
                 }
             }
         }
-        panic!("it does not come to rest");
+        panic!("the cluster does not converge");
     }
 
     /// Records the ready pods of `web` and the replicas that its ReplicaSets request.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The objects of a cluster: Service `i` is in namespace `i % n_namespaces`, pod `j` belongs to Service
-/// `j % n_services`.
+/// The objects of a cluster: Service `i` is in namespace `i % n_namespaces`, pod `j` belongs to
+/// Service `j % n_services`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub n_namespaces: usize,

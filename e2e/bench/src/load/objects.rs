@@ -11,7 +11,8 @@ use super::template::{CREATOR, REPORTER, Readiness, Templates};
 
 const NAMESPACES: &str = "/api/v1/namespaces";
 
-/// Creates nodes, namespaces, Services, and ready pods. Calls `done` with the number of pods so far.
+/// Creates nodes, namespaces, Services, and ready pods. Calls `done` with the number of pods so
+/// far.
 pub async fn create_objects(
     sender: &Sender,
     templates: &Arc<Templates>,

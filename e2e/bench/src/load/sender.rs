@@ -90,8 +90,8 @@ impl Sender {
     }
 }
 
-/// Runs `work` for each number below `n`, `n_at_once` concurrently, until the first error. Calls `done`
-/// with the number of finished ones.
+/// Runs `work` for each number below `n`, `n_at_once` concurrently, until the first error. Calls
+/// `done` with the number of finished ones.
 pub async fn for_each<F>(
     (n, n_at_once): (usize, usize),
     done: impl Fn(usize),

@@ -1,5 +1,5 @@
-//! Encoded pods from a template. The API server encodes a sample pod; the fields that differ between
-//! pods have fixed lengths, so they can be overwritten in place.
+//! Encoded pods from a template. The API server encodes a sample pod; the fields that differ
+//! between pods have fixed lengths, so they can be overwritten in place.
 
 use anyhow::{Context, Result, ensure};
 use prost::bytes::Bytes;
@@ -209,8 +209,8 @@ fn with_field(
     Ok(changed)
 }
 
-/// Removes the metadata fields that the server sets: uid, resourceVersion, generation, creationTimestamp,
-/// managedFields.
+/// Removes the metadata fields that the server sets: uid, resourceVersion, generation,
+/// creationTimestamp, managedFields.
 fn without_server_fields(body: &[u8]) -> Result<Vec<u8>> {
     const RAW: u32 = 2;
     const METADATA: u32 = 1;

@@ -104,8 +104,8 @@ impl Run {
     }
 }
 
-/// Percentiles of removals and of additions. A superseded toggle counts with its lower bound; one with
-/// unknown latency does not count.
+/// Percentiles of removals and of additions. A superseded toggle counts with its lower bound; one
+/// with unknown latency does not count.
 fn latencies(toggles: &[CompletedToggle]) -> Vec<Measure> {
     let mut measures = Vec::new();
     for (word, readiness) in [("removal", Readiness::Unready), ("addition", Readiness::Ready)] {

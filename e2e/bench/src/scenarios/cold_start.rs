@@ -16,8 +16,8 @@ use crate::test_bed::{COMPLETE_MAX, Publication};
 const SCENARIO: Scenario = Scenario::ColdStart;
 pub const TIME: &str = "time until complete";
 
-/// If `write-only` is wanted, it runs in every round of the cold starts, because the two are compared.
-/// The first of the two scenarios measures both.
+/// If `write-only` is wanted, it runs in every round of the cold starts, because the two are
+/// compared. The first of the two scenarios measures both.
 pub fn run(bench: &mut Bench<'_>) -> Result<()> {
     if bench.records.iter().any(|record| record.scenario == SCENARIO) {
         return Ok(());

@@ -1,4 +1,5 @@
-//! The engine without API server and sockets: decoded objects in, writes out, acknowledged immediately.
+//! The engine without API server and sockets: decoded objects in, writes out, acknowledged
+//! immediately.
 //!
 //! It runs in a process of its own, because resident memory of the bench process includes memory of
 //! earlier scenarios.
@@ -28,8 +29,8 @@ const N_TOGGLES: usize = 20_000;
 const SERVICE_COUNTS: [usize; 5] = [100, 500, 1000, 2000, 5000];
 const PODS_PER_SERVICE: usize = 2;
 
-/// Each part runs in a process of its own, so that memory freed by one part does not reduce the growth
-/// that the next one measures.
+/// Each part runs in a process of its own, so that memory freed by one part does not reduce the
+/// growth that the next one measures.
 const PARTS: [(&str, Part); 3] = [
     ("published", published),
     ("restarted", restarted),
@@ -124,8 +125,8 @@ fn published(n_pods: usize) -> Result<Value> {
     Ok(json!([{"case": layout(n_pods).describe(), "measures": measures}]))
 }
 
-/// Starts from objects that another process published: an earlier engine in this process would leave
-/// fragmented memory.
+/// Starts from objects that another process published: an earlier engine in this process would
+/// leave fragmented memory.
 fn restarted(n_pods: usize) -> Result<Value> {
     let before = Usage::own()?.resident_bytes;
     let mut earlier = engine_process(EARLIER, n_pods)?.stdout(Stdio::piped()).spawn()?;

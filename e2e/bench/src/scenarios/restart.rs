@@ -1,7 +1,7 @@
 //! Everything is published except the change of one pod that occurred while no controller ran.
 //!
-//! When that change is published, the controller has finished its initial lists. This is the only sign
-//! of readiness that all subjects have in common.
+//! When that change is published, the controller has finished its initial lists. This is the only
+//! sign of readiness that all subjects have in common.
 
 use std::time::{Duration, Instant};
 

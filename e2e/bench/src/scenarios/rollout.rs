@@ -1,5 +1,5 @@
-//! All pods of one large Service are replaced in batches: new pods become ready, as many old pods start
-//! to terminate, and those of the previous batch are deleted.
+//! All pods of one large Service are replaced in batches: new pods become ready, as many old pods
+//! start to terminate, and those of the previous batch are deleted.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

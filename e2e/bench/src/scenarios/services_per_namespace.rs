@@ -1,5 +1,5 @@
-//! One namespace with an increasing number of Services. The cost of a readiness toggle should not depend
-//! on the number of other Services.
+//! One namespace with an increasing number of Services. The cost of a readiness toggle should not
+//! depend on the number of other Services.
 
 use anyhow::Result;
 use endpointd_control_plane::Audit;

@@ -1,5 +1,6 @@
-//! The write-only lower bound: the writes of a cold start, sent as fast as the server accepts them by a
-//! client that already knows them. Includes the initial lists, which a controller needs as well.
+//! The write-only lower bound: the writes of a cold start, sent as fast as the server accepts them
+//! by a client that already knows them. Includes the initial lists, which a controller needs as
+//! well.
 
 use std::time::{Duration, Instant};
 

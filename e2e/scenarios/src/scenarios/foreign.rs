@@ -77,7 +77,7 @@ pub fn deleted(ns: &mut TestNamespace<'_>) {
     converge(ns, "after everything was deleted");
 }
 
-/// Slices that name another controller, no controller, and, falsely, ours.
+/// Slices whose managed-by label names another controller, none, and, falsely, ours.
 pub fn slices_of_others(ns: &mut TestNamespace<'_>) {
     two_services(ns);
     let slice = |name: &str, address: &str, managed_by: Value| {

@@ -41,8 +41,8 @@ fn distributed(ns: &mut TestNamespace<'_>, distribution: &str) {
     ns.converge("with hints again", &[Expected::slices("web", &web_ips(1..=6)), hinted]);
 }
 
-/// The only scenario with ready nodes, because topology counts all ready nodes of a cluster. The zones
-/// are balanced: otherwise upstream chooses at random which endpoints move to another zone.
+/// The only scenario with ready nodes, because topology counts all ready nodes of a cluster. The
+/// zones are balanced: otherwise upstream chooses at random which endpoints move to another zone.
 pub fn topology_annotation(ns: &mut TestNamespace<'_>) {
     ns.node_in("a", "zone-a");
     ns.node_in("b", "zone-b");

@@ -8,8 +8,8 @@ use crate::convergence::Expected;
 use crate::pods::web_ips;
 use crate::test_namespace::{Kind, TestNamespace};
 
-/// A pod on an unknown node is in Endpoints and in no slice. Upstream retries with exponential back-off,
-/// so the scenario changes a pod once the node exists.
+/// A pod on an unknown node is in Endpoints and in no slice. Upstream retries with exponential
+/// back-off, so the scenario changes a pod once the node exists.
 pub fn node_appears_late(ns: &mut TestNamespace<'_>) {
     ns.node_in("a", "zone-a");
     ns.service("web", &json!({"selector": {"app": "web"}, "ports": [{"port": 80}]}));
