@@ -233,3 +233,36 @@ impl Finished {
         matches!(self.outcome, Outcome::Detected { .. })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(sample: Option<usize>, seed: u64, given: &[&str]) -> Result<Vec<String>> {
+        let mutant = |number: usize| Mutant {
+            name: format!("mutant-{number}"),
+            description: String::new(),
+            patch: (number > 0).then(PathBuf::new),
+        };
+        let all: Vec<Mutant> = (0..20).map(mutant).collect();
+        let given = given.iter().map(|name| (*name).to_owned()).collect();
+        let flags = Flags { names: given, sample, seed, jobs: 1, write_table: false };
+        Ok(choose(&all, &flags)?.into_iter().map(|mutant| mutant.name).collect())
+    }
+
+    #[test]
+    fn sample_depends_on_the_seed_and_includes_all_bugs_of_the_client_model() {
+        let sample = names(Some(3), 1, &[]).expect("a sample needs no names");
+        assert_eq!(sample.len(), 4);
+        assert_eq!(sample.last().map(String::as_str), Some("mutant-0"));
+        assert_eq!(sample, names(Some(3), 1, &[]).expect("a sample needs no names"));
+        assert_ne!(sample, names(Some(3), 2, &[]).expect("a sample needs no names"));
+    }
+
+    #[test]
+    fn without_names_and_sample_all_mutants_are_chosen() {
+        assert_eq!(names(None, 0, &[]).expect("no names are needed").len(), 20);
+        assert_eq!(names(None, 0, &["mutant-7"]).expect("the name exists"), ["mutant-7"]);
+        assert!(names(None, 0, &["unknown"]).is_err());
+    }
+}

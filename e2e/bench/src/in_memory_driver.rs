@@ -1,5 +1,9 @@
 //! Drives an engine without a server: writes are acknowledged immediately. Only the time inside the
 //! engine is measured.
+//!
+//! It does not use `endpointd-memory-api`, which keeps every version of every object decoded in this
+//! process and shares strings with the engine: the measured memory would contain both. What is
+//! kept here is encoded, and read back as a client would read it.
 
 use std::iter::{self, Peekable};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Section 4.10 and section 5: hints, judged by their rules. Which of several right allocations was
-//! chosen depends on history, and is not judged.
+//! Section 4.10 and section 5: hints, checked by their rules. Which of several valid allocations is
+//! chosen depends on history and is not compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
