@@ -16,7 +16,6 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("endpointd-model", &["jiff", "thiserror"]),
     ("endpointd-rng", &[]),
     ("endpointd-memory-api", &["endpointd-model"]),
-    ("endpointd-mutants", &[]),
     ("endpointd-plan", &["endpointd-model"]),
     (
         "endpointd-engine",

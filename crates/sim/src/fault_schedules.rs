@@ -35,13 +35,13 @@ const POINT_FAULTS: [(PointFault, &str); 6] = [
 ];
 
 pub fn fault_schedules() -> Vec<Schedule> {
-    let mut schedules = Vec::new();
+    // First the targeted ones: few, and each detects what no other schedule does.
+    let mut schedules = targeted::all();
     for (name, script) in scenarios::all() {
         schedules.extend(at_each_write(name, &script));
         schedules.extend(at_each_change(name, &script));
         schedules.push(Schedule { name: name.into(), script, options: RunOptions::default() });
     }
-    schedules.extend(targeted::all());
     schedules
 }
 

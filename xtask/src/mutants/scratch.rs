@@ -73,7 +73,8 @@ impl Scratch {
         let tracked = self.tracked()?;
         remove_others(&self.source, Path::new(""), &tracked)?;
         for path in &tracked {
-            let Ok(content) = fs::read(self.root.join(path)) else { continue };
+            let content =
+                fs::read(self.root.join(path)).with_context(|| path.display().to_string())?;
             let copy = self.source.join(path);
             if fs::read(&copy).is_ok_and(|old| old == content) {
                 continue;
@@ -91,7 +92,9 @@ impl Scratch {
         let output = git.current_dir(&self.root).output().context("cannot start git")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).context("paths are UTF-8")?;
-        Ok(text.split('\0').filter(|path| !path.is_empty()).map(PathBuf::from).collect())
+        let paths = text.split('\0').map(PathBuf::from);
+        // A file may be deleted and not committed.
+        Ok(paths.filter(|path| self.root.join(path).is_file()).collect())
     }
 }
 
