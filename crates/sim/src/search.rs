@@ -66,7 +66,7 @@ pub fn searches() -> Vec<Search> {
         ("lost responses", lost_responses()),
         ("undelivered", undelivered()),
         ("recreated", recreated()),
-        ("foreign_edits", foreign_edits()),
+        ("foreign edits", foreign_edits()),
         ("mirroring", mirroring()),
         ("nodes", nodes()),
     ];

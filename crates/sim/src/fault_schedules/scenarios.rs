@@ -101,7 +101,7 @@ pub fn all() -> Vec<(&'static str, Script)> {
         ),
         ("nodes", nodes()),
         ("mirroring", mirroring(old)),
-        ("foreign_edits", foreign_edits()),
+        ("foreign edits", foreign_edits()),
         ("topology", (0..6).map(|shape| service(ServiceAction::Topology(shape))).collect()),
         ("namespace deletion", namespace()),
     ];
