@@ -12,7 +12,7 @@ pub struct Now {
 }
 
 impl Now {
-    pub fn now() -> Self {
+    pub fn from_system_clocks() -> Self {
         Self { monotonic: Instant::now(), wall: Timestamp::now() }
     }
 }

@@ -91,7 +91,9 @@ async fn write_all(
     let mut correlator = Correlator::default();
     let rate_limiter = RateLimiter::new(PER_SEC, BURST);
     while let Some(request) = receiver.recv().await {
-        let Some(event) = correlator.correlate(request, Now::now()) else { continue };
+        let Some(event) = correlator.correlate(request, Now::from_system_clocks()) else {
+            continue;
+        };
         let is_written = write(&client, &rate_limiter, event).await;
         let count = if is_written { &counts.n_written } else { &counts.n_failed };
         count.fetch_add(1, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::in_flight::{Owner, SyncEnd};
 use crate::key_stats::KeyStats;
 use crate::key_table::KeyTable;
 use crate::queue::{Dequeued, KeyPhase, Priority, Queue};
-use crate::retry::{self, RetryInputs};
+use crate::retry::{self, RetryContext, RetryInputs};
 use crate::{ControllerSettings, HintsKind, MonotonicTime, SyncResult, SyncSummary};
 
 /// After an outage, failed keys are retried within this time instead of all at once.
@@ -274,8 +274,7 @@ impl ControllerState {
         key: &Key,
         end: &SyncEnd,
         paused_until: MonotonicTime,
-        now: MonotonicTime,
-        jitter: &mut SplitMix64,
+        RetryContext { now, jitter }: RetryContext<'_>,
     ) {
         let changed = self.queue.done(key);
         let entry = self.keys.entry(key);

@@ -20,7 +20,7 @@ use crate::observed::{Observed, Reaction, resource_of};
 use crate::outage::Outage;
 use crate::planning::{self, Planned};
 use crate::requests::{PendingRead, PendingRequest};
-use crate::retry::NODE_RETRY;
+use crate::retry::{NODE_RETRY, RetryContext};
 use crate::status;
 use crate::syncs::Syncs;
 use crate::write_order::{DeferredPlans, deferred_until};
@@ -371,7 +371,8 @@ impl Engine {
     fn finish(&mut self, owner: &Owner, end: SyncEnd, now: MonotonicTime) {
         let state = self.controllers.of_mut(owner);
         let result = if self.is_leading {
-            state.finish(&owner.key, &end, self.outage.paused_until(), now, &mut self.jitter);
+            let context = RetryContext { now, jitter: &mut self.jitter };
+            state.finish(&owner.key, &end, self.outage.paused_until(), context);
             self.deferred.release(owner.controller, &owner.key, now);
             self.drop_key_if_gone(&owner.key);
             end.result

@@ -29,6 +29,13 @@ pub struct RetryInputs {
     pub batch_period: Duration,
 }
 
+/// The time, and the random numbers that spread the retries of keys that failed together.
+#[derive(Debug)]
+pub struct RetryContext<'a> {
+    pub now: MonotonicTime,
+    pub jitter: &'a mut SplitMix64,
+}
+
 /// When a key is synced again although nothing changed; `None` if it need not be.
 pub fn after_sync(
     result: &SyncResult,

@@ -99,7 +99,7 @@ fn a_node_is_decoded() {
     let node: Node = object("node");
     let want = Node {
         name: "node-a".into(),
-        resource_version: node.resource_version.clone(),
+        resource_version: node.resource_version,
         zone: Some("zone-a".into()),
         is_ready: true,
         is_control_plane: true,

@@ -95,7 +95,7 @@ struct ElectorTask {
 impl ElectorTask {
     async fn run(mut self, mut released: oneshot::Receiver<()>) {
         loop {
-            let action = self.election.next_action(Now::now());
+            let action = self.election.next_action(Now::from_system_clocks());
             self.publish();
             let limit = self.limit_of(&action);
             tokio::select! {
@@ -204,7 +204,9 @@ impl ElectorTask {
         for _ in 0..RELEASES_MAX {
             let read = self.client.read_lease(&self.options.lease).await;
             let Some(lease) = read.map_err(LeaseWriteError::Failed)? else { return Ok(()) };
-            let Some(released) = self.election.released(&lease, Now::now()) else { return Ok(()) };
+            let Some(released) = self.election.released(&lease, Now::from_system_clocks()) else {
+                return Ok(());
+            };
             match self.client.replace_lease(&released).await {
                 Ok(_) => return Ok(()),
                 Err(LeaseWriteError::Conflict) => error = LeaseWriteError::Conflict,

@@ -25,7 +25,7 @@ pub fn options(namespace: &str, identity: &str) -> ElectionOptions {
 
 /// A candidate whose task runs.
 pub fn join(client: &Client, options: ElectionOptions) -> LeaderElector {
-    let (elector, task) = LeaderElector::new(client.clone(), options).unwrap();
+    let (elector, task) = LeaderElector::new(client.clone(), options).expect("valid options");
     tokio::spawn(task);
     elector
 }
