@@ -26,7 +26,7 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         (&["--controllers=gardener"], "unknown controller: `gardener`", "known are"),
         (&["--controllers=-endpoint"], "selects no controller", "all three"),
         (&["--leader-elect-renew-deadline=20s"], "must last longer", "15s, 10s, and 2s"),
-        (&["--leader-elect-retry-period=9s"], "more than one try", "15s, 10s, and 2s"),
+        (&["--leader-elect-retry-period=9s"], "more than one attempt", "15s, 10s, and 2s"),
         (&["--kubeconfig=absent.yaml"], "cannot read kubeconfig `absent.yaml`", "--kubeconfig"),
         (&["--server=ftp://x"], "not the URL of a server: `ftp://x`", "https://"),
     ] {
