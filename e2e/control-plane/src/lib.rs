@@ -14,7 +14,8 @@ pub mod program;
 pub mod binaries;
 pub mod source;
 
-mod certificates;
+pub mod certificates;
+
 mod flags;
 mod kubeconfig;
 mod port;
