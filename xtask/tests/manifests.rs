@@ -1,10 +1,13 @@
 //! The manifests in `deploy/` on a real API server: it accepts them, they grant exactly upstream's
-//! permissions, and their pods pass the strictest pod security level.
+//! permissions and priority levels, and their pods pass the strictest pod security level.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{ApiError, Cluster};
@@ -63,10 +66,9 @@ fn separate_roles_equal_upstreams_roles() {
 #[test]
 fn each_account_has_access_to_one_lease() {
     let Some(cluster) = cluster() else { return };
-    let mut objects = dry_run(cluster, "deploy");
-    objects.extend(dry_run(cluster, "deploy/separate-accounts"));
+    let objects = all_objects(cluster);
     for name in ["endpointd", "endpointd-endpoints", "endpointd-slices", "endpointd-mirror"] {
-        let role = object(&objects, "Role", &format!("{name}-lease"));
+        let role = object(&objects, "Role", &lease_role(name));
         let (group, resource) = (json!(["coordination.k8s.io"]), json!(["leases"]));
         let expected = json!([
             {"apiGroups": group, "resources": resource, "verbs": ["create"]},
@@ -89,8 +91,7 @@ fn each_account_has_access_to_one_lease() {
 #[test]
 fn every_binding_connects_an_account_with_its_role() {
     let Some(cluster) = cluster() else { return };
-    let mut objects = dry_run(cluster, "deploy");
-    objects.extend(dry_run(cluster, "deploy/separate-accounts"));
+    let objects = all_objects(cluster);
     let kind = |object: &Value| object["kind"].as_str().unwrap().to_owned();
     let bindings: Vec<&Value> =
         objects.iter().filter(|object| kind(object).ends_with("Binding")).collect();
@@ -100,10 +101,8 @@ fn every_binding_connects_an_account_with_its_role() {
         let subjects = binding["subjects"].as_array().unwrap();
         assert_eq!(subjects.len(), 1, "{binding}");
         let account = subjects[0]["name"].as_str().unwrap();
-        assert_eq!(
-            binding["roleRef"]["name"].as_str().unwrap().trim_end_matches("-lease"),
-            account
-        );
+        let role = binding["roleRef"]["name"].as_str().unwrap();
+        assert!([account, &lease_role(account)].contains(&role), "{binding}");
         assert_eq!(subjects[0]["namespace"], "endpointd");
         object(&objects, "ServiceAccount", account);
         assert_eq!(
@@ -116,8 +115,7 @@ fn every_binding_connects_an_account_with_its_role() {
 #[test]
 fn pods_pass_the_restricted_pod_security_level() {
     let Some(cluster) = cluster() else { return };
-    let mut objects = dry_run(cluster, "deploy");
-    objects.extend(dry_run(cluster, "deploy/separate-accounts"));
+    let objects = all_objects(cluster);
     let deployments: Vec<&Value> =
         objects.iter().filter(|object| object["kind"] == "Deployment").collect();
     assert_eq!(deployments.len(), 4);
@@ -139,8 +137,7 @@ fn pods_pass_the_restricted_pod_security_level() {
 #[test]
 fn replicas_have_probes_and_a_disruption_budget() {
     let Some(cluster) = cluster() else { return };
-    let mut objects = dry_run(cluster, "deploy");
-    objects.extend(dry_run(cluster, "deploy/separate-accounts"));
+    let objects = all_objects(cluster);
     for deployment in objects.iter().filter(|object| object["kind"] == "Deployment") {
         let name = deployment["metadata"]["name"].as_str().unwrap();
         assert_eq!(deployment["spec"]["replicas"], 2, "{name}");
@@ -149,10 +146,122 @@ fn replicas_have_probes_and_a_disruption_budget() {
         assert_eq!(container["readinessProbe"]["httpGet"]["path"], "/readyz", "{name}");
         let budget = object(&objects, "PodDisruptionBudget", name);
         assert_eq!(budget["spec"]["maxUnavailable"], 1, "{name}");
-        assert_eq!(budget["spec"]["selector"], deployment["spec"]["selector"], "{name}");
-        let labels = &deployment["spec"]["template"]["metadata"]["labels"];
-        assert_eq!(&deployment["spec"]["selector"]["matchLabels"], labels, "{name}");
+        assert_eq!(budget["spec"]["unhealthyPodEvictionPolicy"], "AlwaysAllow", "{name}");
+        let selector = &deployment["spec"]["selector"];
+        assert_eq!(&budget["spec"]["selector"], selector, "{name}");
+        let labels = deployment["spec"]["template"]["metadata"]["labels"].as_object().unwrap();
+        for (label, value) in selector["matchLabels"].as_object().unwrap() {
+            assert_eq!(labels.get(label), Some(value), "{name}");
+        }
     }
+}
+
+#[test]
+fn every_object_has_the_recommended_labels() {
+    let Some(cluster) = cluster() else { return };
+    for object in all_objects(cluster).iter().filter(|object| object["kind"] != "Namespace") {
+        let labels = &object["metadata"]["labels"];
+        for label in ["name", "instance", "version", "component", "part-of", "managed-by"] {
+            let value = &labels[format!("app.kubernetes.io/{label}")];
+            assert!(value.is_string(), "no label `{label}`: {}", object["metadata"]);
+        }
+        assert_eq!(labels["app.kubernetes.io/version"], env!("CARGO_PKG_VERSION"));
+    }
+}
+
+/// How long kube-apiserver may take to use new FlowSchemas: it watches them.
+const FLOW_SCHEMAS_USED_MAX: Duration = Duration::from_secs(60);
+
+#[test]
+fn requests_have_the_priority_levels_of_kube_controller_manager() {
+    let Some(cluster) = cluster() else { return };
+    let schema = |name: &str| {
+        let path = format!("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/{name}");
+        cluster.api().get(&path).unwrap()
+    };
+    let level = |schema: &Value| schema["spec"]["priorityLevelConfiguration"]["name"].clone();
+    for account in ["endpointd", "endpointd-endpoints", "endpointd-slices", "endpointd-mirror"] {
+        let suffix = account.trim_start_matches("endpointd");
+        let lease = format!("/apis/coordination.k8s.io/v1/namespaces/endpointd/leases/{account}");
+        let kubeconfig = cluster.kubeconfig_of("endpointd", account).unwrap();
+        for (path, ours, upstreams) in [
+            (
+                lease.as_str(),
+                format!("endpointd-leader-election{suffix}"),
+                "system-leader-election",
+            ),
+            ("/api/v1/services", account.to_owned(), "kube-controller-manager"),
+            ("/version", account.to_owned(), "kube-controller-manager"),
+        ] {
+            let (ours, upstreams) = (schema(&ours), schema(upstreams));
+            assert_eq!(level(&ours), level(&upstreams), "{account}: {path}");
+            let expected = ours["metadata"]["uid"].as_str().unwrap();
+            let started = Instant::now();
+            while flow_schema_uid(&kubeconfig, path) != expected {
+                assert!(started.elapsed() < FLOW_SCHEMAS_USED_MAX, "{account}: {path}: {ours}");
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+    // Without a FlowSchema of its own an account falls into `service-accounts`.
+    let other = cluster.service_account("endpointd", "other").unwrap();
+    let expected = schema("service-accounts");
+    assert_eq!(flow_schema_uid(&other, "/api/v1/services"), expected["metadata"]["uid"]);
+    assert_eq!(level(&expected), "workload-low");
+}
+
+#[test]
+fn network_policy_selects_the_pods_and_their_port() {
+    let Some(cluster) = cluster() else { return };
+    let (objects, warnings) = dry_run_with_component(cluster, "network-policy");
+    assert_eq!(warnings, "");
+    let policy = object(&objects, "NetworkPolicy", "endpointd");
+    let deployment = object(&objects, "Deployment", "endpointd");
+    let labels = deployment["spec"]["template"]["metadata"]["labels"].as_object().unwrap();
+    let selected = policy["spec"]["podSelector"]["matchLabels"].as_object().unwrap();
+    assert!(selected.iter().all(|(label, value)| labels.get(label) == Some(value)), "{policy}");
+    let port = &policy["spec"]["ingress"][0]["ports"][0]["port"];
+    let ports = container(deployment)["ports"].as_array().unwrap();
+    assert!(ports.iter().any(|one| &one["name"] == port), "no port {port} in {ports:?}");
+}
+
+#[test]
+fn host_network_pods_start_before_the_network_plugin() {
+    let Some(cluster) = cluster() else { return };
+    let (objects, warnings) = dry_run_with_component(cluster, "host-network");
+    // A dry run does not lower the level of the namespace, so the API server warns.
+    let expected =
+        "would violate PodSecurity \"restricted:latest\": host namespaces (hostNetwork=true)";
+    assert_eq!(warnings.trim_end(), format!("Warning: {expected}"));
+    let spec = pod_spec(object(&objects, "Deployment", "endpointd"));
+    assert_eq!(spec["hostNetwork"], true);
+    let tolerated: Vec<&Value> =
+        spec["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
+    for taint in ["not-ready", "network-unavailable"] {
+        let taint = json!(format!("node.kubernetes.io/{taint}"));
+        assert!(tolerated.contains(&&taint), "{taint} is not in {tolerated:?}");
+    }
+    // The restricted level forbids the host network; the component lowers the level.
+    let Err(ApiError::Refused { status: 403, message }) = try_pod(cluster, spec.clone()) else {
+        panic!("the restricted level allows the host network");
+    };
+    assert!(message.contains("hostNetwork"), "{message}");
+    let namespace = object(&objects, "Namespace", "endpointd");
+    let level = &namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
+    assert_eq!(level, "privileged");
+}
+
+/// The FlowSchema that kube-apiserver assigned to a request. It classifies a request before it
+/// checks permissions, so the answer may be an error.
+fn flow_schema_uid(kubeconfig: &Path, path: &str) -> String {
+    let mut kubectl = Command::new("kubectl");
+    kubectl.arg("--kubeconfig").arg(kubeconfig).args(["get", "--raw", path, "--v=8"]);
+    let output = kubectl.output().expect("kubectl starts");
+    let log = String::from_utf8_lossy(&output.stderr).to_lowercase();
+    let (_, rest) = log
+        .split_once("x-kubernetes-pf-flowschema-uid: ")
+        .unwrap_or_else(|| panic!("no header of API Priority and Fairness: {log}"));
+    rest.split_whitespace().next().unwrap_or_default().to_owned()
 }
 
 /// Group, resource, verb.
@@ -177,6 +286,11 @@ fn permissions(role: &Value) -> BTreeSet<Permission> {
     all
 }
 
+/// The Role for the Lease of an account.
+fn lease_role(account: &str) -> String {
+    account.replacen("endpointd", "endpointd-lease", 1)
+}
+
 fn object<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
     let is_it = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == name;
     objects.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} {name}"))
@@ -197,35 +311,76 @@ fn try_pod(cluster: &Cluster, spec: Value) -> Result<Value, ApiError> {
     cluster.api().create("/api/v1/namespaces/endpointd/pods?dryRun=All", &pod)
 }
 
+/// The objects of both variants, one account and three.
+fn all_objects(cluster: &Cluster) -> Vec<Value> {
+    let mut objects = dry_run(cluster, "deploy");
+    objects.extend(dry_run(cluster, "deploy/separate-accounts"));
+    objects
+}
+
+/// The objects of the default variant with a component switched on as its comment says, and
+/// warnings of the API server.
+fn dry_run_with_component(cluster: &Cluster, component: &str) -> (Vec<Value>, String) {
+    let copy = tempfile::tempdir().expect("a temporary directory");
+    copy_folder(&root().join("deploy"), copy.path());
+    let file = copy.path().join("kustomization.yaml");
+    let text = fs::read_to_string(&file).expect("it was copied");
+    let line = format!("#   - components/{component}\n");
+    assert!(text.contains("# components:\n") && text.contains(&line), "{component}: {text}");
+    let text = text.replace("# components:\n", "components:\n").replace(&line, &line[1..]);
+    fs::write(&file, text).expect("the copy is ours");
+    let (applied, warnings) = apply(cluster, copy.path(), DRY_RUN);
+    (items(&applied), warnings)
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a new folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("a readable folder").path();
+        let target = to.join(path.file_name().expect("an entry has a name"));
+        match path.is_dir() {
+            true => copy_folder(&path, &target),
+            false => drop(fs::copy(&path, &target).expect("a readable file")),
+        }
+    }
+}
+
+const DRY_RUN: &[&str] = &["--dry-run=server", "--output=json"];
+
 /// The objects that the API server would store, with defaults. A warning fails the test.
 fn dry_run(cluster: &Cluster, folder: &str) -> Vec<Value> {
-    let folder = root().join(folder);
-    let folder = folder.to_str().expect("the path is UTF-8");
-    let applied =
-        kubectl(cluster, &["apply", "--dry-run=server", "--output=json", "--kustomize", folder]);
-    let list: Value = serde_json::from_str(&applied).expect("kubectl prints JSON");
+    let (applied, warnings) = apply(cluster, Path::new(folder), DRY_RUN);
+    assert_eq!(warnings, "", "{folder}");
+    items(&applied)
+}
+
+fn items(list: &str) -> Vec<Value> {
+    let list: Value = serde_json::from_str(list).expect("kubectl prints JSON");
     list["items"].as_array().expect("a list of objects").clone()
 }
 
-/// The shared cluster with our namespace, which a dry run of namespaced objects needs.
-fn cluster() -> Option<&'static Cluster> {
-    static NAMESPACE: OnceLock<()> = OnceLock::new();
-    let cluster = Cluster::shared().filter(|_| has_kubectl())?;
-    let file = root().join("deploy/namespace.yaml");
-    let file = file.to_str().expect("the path is UTF-8");
-    NAMESPACE.get_or_init(|| drop(kubectl(cluster, &["apply", "--filename", file])));
-    Some(cluster)
+/// What kubectl prints, and its warnings.
+fn apply(cluster: &Cluster, folder: &Path, more: &[&str]) -> (String, String) {
+    let folder = root().join(folder);
+    let mut kubectl = Command::new("kubectl");
+    kubectl.arg("--kubeconfig").arg(cluster.kubeconfig());
+    kubectl.args(["apply", "--kustomize"]).arg(&folder).args(more);
+    let output = kubectl.output().expect("kubectl starts");
+    let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {warnings}", folder.display());
+    (String::from_utf8(output.stdout).expect("kubectl prints UTF-8"), warnings)
 }
 
-fn kubectl(cluster: &Cluster, args: &[&str]) -> String {
-    let kubeconfig = cluster.kubeconfig();
-    let kubeconfig = kubeconfig.to_str().expect("the path is UTF-8");
-    let mut kubectl = Command::new("kubectl");
-    kubectl.args(["--kubeconfig", kubeconfig]).args(args);
-    let output = kubectl.output().expect("kubectl starts");
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && complaints.is_empty(), "kubectl {args:?}: {complaints}");
-    String::from_utf8(output.stdout).expect("kubectl prints UTF-8")
+/// The shared cluster with both variants applied. Nothing there creates pods of a Deployment.
+fn cluster() -> Option<&'static Cluster> {
+    static APPLIED: OnceLock<()> = OnceLock::new();
+    let cluster = Cluster::shared().filter(|_| has_kubectl())?;
+    APPLIED.get_or_init(|| {
+        for folder in ["deploy", "deploy/separate-accounts"] {
+            drop(apply(cluster, Path::new(folder), &[]));
+        }
+    });
+    Some(cluster)
 }
 
 /// Without `kubectl` the tests are skipped, except in CI, where they fail.

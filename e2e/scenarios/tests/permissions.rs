@@ -58,14 +58,13 @@ fn main() {
 }
 
 fn one_account_with_the_manifests_permissions_is_never_forbidden() {
-    let Some(under_test) = cluster_with("deploy/namespace.yaml deploy/rbac.yaml") else { return };
+    let Some(under_test) = cluster_with("deploy") else { return };
     let _daemon = start(&under_test, "endpointd", &[]);
     assert_none_forbidden(&under_test, &["endpointd"]);
 }
 
 fn three_accounts_with_the_manifests_permissions_are_never_forbidden() {
-    let manifests = "deploy/namespace.yaml deploy/separate-accounts/rbac.yaml";
-    let Some(under_test) = cluster_with(manifests) else { return };
+    let Some(under_test) = cluster_with("deploy/separate-accounts") else { return };
     let accounts = ["endpointd-endpoints", "endpointd-slices", "endpointd-mirror"];
     let controllers =
         ["endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller"];
@@ -77,7 +76,7 @@ fn three_accounts_with_the_manifests_permissions_are_never_forbidden() {
 }
 
 fn missing_permission_is_logged_and_other_writes_continue() {
-    let Some(under_test) = cluster_with("deploy/namespace.yaml deploy/rbac.yaml") else { return };
+    let Some(under_test) = cluster_with("deploy") else { return };
     revoke(&under_test, "endpoints", "create");
     let mut daemon = start(&under_test, "endpointd", &[]);
     let mut ns = TestNamespace::new(&under_test.api, "less");
@@ -100,21 +99,20 @@ fn missing_permission_is_logged_and_other_writes_continue() {
     ns.converge("with the permission again", &[Expected::endpoints("web", "10.0.0.2! 10.0.0.3")]);
 }
 
-/// A cluster without controllers and with these manifests applied; `None` means skip.
-fn cluster_with(manifests: &str) -> Option<ClusterUnderTest> {
+/// A cluster without controllers, with the manifests of this folder applied; `None` means skip. No
+/// pods are created, because nothing there acts on a Deployment.
+fn cluster_with(folder: &str) -> Option<ClusterUnderTest> {
     if controllers_under_test() == Controllers::ControllerManager || !has_kubectl() {
         return None;
     }
     let options = Options { audit: Audit::Metadata, ..Options::default() };
     let under_test = ClusterUnderTest::start(&Binaries::for_test()?, Controllers::None, options);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("e2e/scenarios");
-    for file in manifests.split_whitespace() {
-        let mut kubectl = Command::new("kubectl");
-        kubectl.arg("--kubeconfig").arg(under_test.cluster.kubeconfig());
-        kubectl.args(["apply", "--filename"]).arg(root.join(file));
-        let output = kubectl.output().expect("`kubectl` is installed");
-        assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
-    }
+    let mut kubectl = Command::new("kubectl");
+    kubectl.arg("--kubeconfig").arg(under_test.cluster.kubeconfig());
+    kubectl.args(["apply", "--kustomize"]).arg(root.join(folder));
+    let output = kubectl.output().expect("`kubectl` is installed");
+    assert!(output.status.success(), "{folder}: {}", String::from_utf8_lossy(&output.stderr));
     create_orphaned_endpoints(&under_test);
     Some(under_test)
 }
