@@ -67,17 +67,32 @@ pub struct DirtyKey {
     pub controller: Controller,
     pub key: Key,
     pub priority: Priority,
+    pub delay: ChangeDelay,
+}
+
+/// What delays the sync of a changed key, besides its cooldown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeDelay {
+    None,
+    /// Changes of pods and slices come in bursts. Upstream: `AddAfter` in `syncPod` and in
+    /// `queueServiceForEndpointSlice`; every other change is added at once.
+    BatchPeriod,
 }
 
 impl DirtyKeys {
     fn add(&mut self, controller: Controller, key: Key, priority: Priority) {
-        self.0.push(DirtyKey { controller, key, priority });
+        self.0.push(DirtyKey { controller, key, priority, delay: ChangeDelay::None });
     }
 
-    /// For the two controllers that publish pods.
-    fn add_pods(&mut self, key: Key, priority: Priority) {
-        self.add(Controller::Slices, key.clone(), priority);
-        self.add(Controller::Endpoints, key, priority);
+    /// A pod or a slice has changed.
+    fn add_batched(&mut self, controller: Controller, key: Key, priority: Priority) {
+        self.0.push(DirtyKey { controller, key, priority, delay: ChangeDelay::BatchPeriod });
+    }
+
+    /// A pod has changed: for the two controllers that publish pods.
+    fn add_pods_batched(&mut self, key: Key, priority: Priority) {
+        self.add_batched(Controller::Slices, key.clone(), priority);
+        self.add_batched(Controller::Endpoints, key, priority);
     }
 
     /// Takes out a key whose own write caused the change.

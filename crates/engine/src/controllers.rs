@@ -7,12 +7,12 @@ use endpointd_model::{Controller, Key, LiveRead};
 use endpointd_plan::{CarriedState, Counts, ExcludedPod, Topology, is_overloaded};
 use endpointd_rng::SplitMix64;
 
-use crate::cache::{DirtyKey, DirtyKeys, ObjectChange};
+use crate::cache::{ChangeDelay, DirtyKey, DirtyKeys, ObjectChange};
 use crate::cooldown::Cooldown;
 use crate::in_flight::{Owner, SyncEnd};
 use crate::key_stats::KeyStats;
 use crate::key_table::KeyTable;
-use crate::queue::{Dequeued, KeyPhase, Priority, Queue};
+use crate::queue::{ChangeInFlight, Dequeued, KeyPhase, Priority, Queue};
 use crate::retry::{self, RetryContext, RetryInputs};
 use crate::{ControllerSettings, HintsKind, MonotonicTime, SyncResult, SyncSummary};
 
@@ -86,9 +86,9 @@ impl Controllers {
     }
 
     pub fn enqueue(&mut self, dirty: DirtyKeys, now: MonotonicTime) {
-        for DirtyKey { controller, key, priority } in dirty.0 {
-            if let Some(state) = self.get_mut(controller) {
-                state.enqueue(&key, priority, now);
+        for one in dirty.0 {
+            if let Some(state) = self.get_mut(one.controller) {
+                state.enqueue(&one, now);
             }
         }
     }
@@ -178,8 +178,8 @@ impl Controllers {
         });
         let mut keys: Vec<Key> = affected.map(|(key, _)| key.clone()).collect();
         keys.sort_unstable();
-        let dirty =
-            |key| DirtyKey { controller: Controller::Slices, key, priority: Priority::Live };
+        let (controller, priority) = (Controller::Slices, Priority::Live);
+        let dirty = |key| DirtyKey { controller, key, priority, delay: ChangeDelay::None };
         DirtyKeys(keys.into_iter().map(dirty).collect())
     }
 
@@ -244,21 +244,43 @@ impl ControllerState {
         self.queue.n_in_flight() < self.settings.syncs_max
     }
 
-    fn enqueue(&mut self, key: &Key, priority: Priority, now: MonotonicTime) {
+    fn enqueue(&mut self, dirty: &DirtyKey, now: MonotonicTime) {
+        let DirtyKey { controller: _, key, priority, delay } = dirty;
+        let batched_until = match delay {
+            ChangeDelay::None => now,
+            ChangeDelay::BatchPeriod => now + self.settings.batch_period,
+        };
+        let is_in_flight = matches!(self.queue.phase(key), Some(KeyPhase::InFlight { .. }));
         let due = match priority {
             Priority::Background => now,
+            // The end of the sync in flight decides about cooldown and back-off.
+            Priority::Removal | Priority::Live if is_in_flight => batched_until,
             Priority::Removal | Priority::Live => {
-                let is_failing = self.keys.is_failing(key);
-                retry::after_change(priority, is_failing, self.earliest(key, priority, now), now)
+                let earliest = self.earliest(key, *priority, batched_until);
+                retry::after_change(*priority, self.keys.is_failing(key), earliest, now)
             }
         };
-        self.queue.enqueue(key, priority, due, now);
+        self.queue.enqueue(key, *priority, due, now);
     }
 
-    /// The end of the batch period and of the cooldown of a key.
-    fn earliest(&self, key: &Key, priority: Priority, now: MonotonicTime) -> MonotonicTime {
+    /// The delay after another client has changed what this controller publishes: upstream delays
+    /// changes of slices, and none of Endpoints.
+    fn batch_period_of_published(&self) -> Duration {
+        match self.settings.controller {
+            Controller::Slices | Controller::Mirror => self.settings.batch_period,
+            Controller::Endpoints => Duration::ZERO,
+        }
+    }
+
+    /// The later of the end of the batch period and of the cooldown of a key.
+    fn earliest(
+        &self,
+        key: &Key,
+        priority: Priority,
+        batched_until: MonotonicTime,
+    ) -> MonotonicTime {
         let cooldown = self.keys.get(key).map(|entry| entry.cooldown).unwrap_or_default();
-        (now + self.settings.batch_period).max(cooldown.until(priority))
+        batched_until.max(cooldown.until(priority))
     }
 
     /// A sync ended after leadership was lost: the next initial sync starts without its results.
@@ -284,14 +306,14 @@ impl ControllerState {
         let inputs = RetryInputs {
             has_concurrent_write: end.has_concurrent_write,
             paused_until,
-            batch_period: self.settings.batch_period,
+            batch_period: self.batch_period_of_published(),
             ..self.record_result(key, end)
         };
         let retry = retry::after_sync(&end.result, &inputs, now, jitter);
         // The change first: it has waited longer, and the first entry decides the age.
-        if let Some((priority, since)) = changed {
+        if let Some(ChangeInFlight { priority, since, due }) = changed {
             let is_failed = matches!(end.result, SyncResult::Failed(_));
-            let earliest = self.earliest(key, priority, now);
+            let earliest = self.earliest(key, priority, due.max(now));
             let due = retry::after_change(priority, is_failed, earliest, now);
             self.queue.enqueue(key, priority, due, since);
         }

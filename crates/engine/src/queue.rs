@@ -52,8 +52,17 @@ struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     since: MonotonicTime,
-    /// Set when the key changed in flight: the highest priority and the first time.
-    dirty: Option<(Priority, MonotonicTime)>,
+    /// Set when the key changed in flight.
+    changed: Option<ChangeInFlight>,
+}
+
+/// The changes of a key in flight: their highest priority, when the first arrived, and the
+/// earliest time at which one of them is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeInFlight {
+    pub priority: Priority,
+    pub since: MonotonicTime,
+    pub due: MonotonicTime,
 }
 
 /// A key that is in flight now.
@@ -95,8 +104,10 @@ impl Queue {
         now: MonotonicTime,
     ) {
         if let Some(in_flight) = self.in_flight.get_mut(key) {
-            let (before, since) = in_flight.dirty.unwrap_or((priority, now));
-            in_flight.dirty = Some((before.min(priority), since));
+            let new = ChangeInFlight { priority, since: now, due };
+            let old = in_flight.changed.unwrap_or(new);
+            let (priority, due) = (old.priority.min(priority), old.due.min(due));
+            in_flight.changed = Some(ChangeInFlight { priority, due, since: old.since });
             return;
         }
         let entry = match self.waiting.get(key).copied() {
@@ -131,26 +142,25 @@ impl Queue {
             // The initial sync enqueues every key; later only a few wait at a time.
             self.waiting.shrink_to(WAITING_MIN);
         }
-        self.in_flight.insert(key.clone(), InFlight { since: now, dirty: None });
+        self.in_flight.insert(key.clone(), InFlight { since: now, changed: None });
         Some(Dequeued { key, priority, since })
     }
 
-    /// The sync of `key` has ended. Returns the changes that arrived meanwhile: their highest
-    /// priority, and when the first arrived.
-    pub fn done(&mut self, key: &Key) -> Option<(Priority, MonotonicTime)> {
-        self.in_flight.remove(key)?.dirty
+    /// The sync of `key` has ended. Returns the changes that arrived meanwhile.
+    pub fn done(&mut self, key: &Key) -> Option<ChangeInFlight> {
+        self.in_flight.remove(key)?.changed
     }
 
     /// Enqueues a key again for which nothing was sent, together with later changes.
     pub fn requeue(&mut self, dequeued: Dequeued, due: MonotonicTime) {
         let Dequeued { key, priority, since } = dequeued;
-        let priority = self.done(&key).map_or(priority, |(changed, _)| changed.min(priority));
+        let priority = self.done(&key).map_or(priority, |changed| changed.priority.min(priority));
         self.enqueue(&key, priority, due, since);
     }
 
     /// Whether a key in flight has changed since it was dequeued.
     pub fn changed_in_flight(&self, key: &Key) -> bool {
-        self.in_flight.get(key).is_some_and(|in_flight| in_flight.dirty.is_some())
+        self.in_flight.get(key).is_some_and(|in_flight| in_flight.changed.is_some())
     }
 
     /// When the next key is due.
@@ -177,7 +187,7 @@ impl Queue {
     pub fn clear(&mut self) {
         self.waiting.clear();
         self.order.iter_mut().for_each(BTreeMap::clear);
-        self.in_flight.values_mut().for_each(|in_flight| in_flight.dirty = None);
+        self.in_flight.values_mut().for_each(|in_flight| in_flight.changed = None);
     }
 
     pub fn n_in_flight(&self) -> usize {
@@ -235,10 +245,11 @@ mod tests {
         let mut queue = Queue::default();
         queue.enqueue(&key("a"), Priority::Live, at(0), at(0));
         assert!(queue.pop(at(0)).is_some());
-        queue.enqueue(&key("a"), Priority::Background, at(1), at(1));
-        queue.enqueue(&key("a"), Priority::Removal, at(2), at(2));
+        queue.enqueue(&key("a"), Priority::Background, at(7), at(1));
+        queue.enqueue(&key("a"), Priority::Removal, at(5), at(2));
         assert_eq!(queue.pop(at(9)), None);
-        assert_eq!(queue.done(&key("a")), Some((Priority::Removal, at(1))));
+        let changed = ChangeInFlight { priority: Priority::Removal, since: at(1), due: at(5) };
+        assert_eq!(queue.done(&key("a")), Some(changed));
         assert_eq!(queue.done(&key("a")), None);
     }
 

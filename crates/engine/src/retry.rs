@@ -26,6 +26,7 @@ pub struct RetryInputs {
     pub has_concurrent_write: bool,
     /// Nothing is sent before this time (429, or the API server is unreachable).
     pub paused_until: MonotonicTime,
+    /// The delay after a change of a published object.
     pub batch_period: Duration,
 }
 

@@ -21,8 +21,8 @@ pub struct ControllerSettings {
     pub controller: Controller,
     /// Syncs in flight at once; Kubernetes `--concurrent-endpoint-syncs` and its relatives.
     pub syncs_max: usize,
-    /// Delay between a change and its sync, so that changes are batched; Kubernetes
-    /// `--endpoint-updates-batch-period`.
+    /// Delay between a change of a pod or a slice and its sync, so that such changes are batched;
+    /// Kubernetes `--endpoint-updates-batch-period`. Other changes are synced at once.
     pub batch_period: Duration,
 }
 

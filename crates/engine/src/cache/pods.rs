@@ -112,11 +112,11 @@ impl Cache {
             let stays = after.binary_search(service).is_ok();
             if !stays || difference == PodDifference::Content {
                 let priority = if stays { priority } else { leaving_priority(old, priority) };
-                dirty.add_pods(Key::new(namespace.name.clone(), service.clone()), priority);
+                dirty.add_pods_batched(Key::new(namespace.name.clone(), service.clone()), priority);
             }
         }
         for service in after.iter().filter(|service| before.binary_search(service).is_err()) {
-            dirty.add_pods(Key::new(namespace.name.clone(), service.clone()), Priority::Live);
+            dirty.add_pods_batched(Key::new(namespace.name.clone(), service.clone()), Priority::Live);
         }
     }
 

@@ -226,7 +226,7 @@ impl Cache {
             let after = new.owner(namespace);
             let before = before.filter(|before| Some(before) != after.as_ref());
             for (controller, key) in before.into_iter().chain(after) {
-                dirty.add(controller, key, Priority::Live);
+                dirty.add_batched(controller, key, Priority::Live);
             }
         }
         published.insert_slice(&slice.meta.name, Cached::new(new, freshness));
@@ -348,7 +348,7 @@ impl Cache {
         self.n_slices -= 1;
         self.n_compact_bytes -= old.compact.n_bytes();
         if let Some((controller, owner)) = old.owner(&namespace.name) {
-            dirty.add(controller, owner, Priority::Live);
+            dirty.add_batched(controller, owner, Priority::Live);
         }
         true
     }

@@ -128,7 +128,10 @@ fn update_selector(namespace: &mut Namespace, old: Option<&Service>, new: &Servi
 
 fn add_affected_by_service(namespace: &Namespace, service: &Service, dirty: &mut DirtyKeys) {
     match service.selection() {
-        Selection::Pods(_) => dirty.add_pods(service.key(), Priority::Live),
+        Selection::Pods(_) => {
+            dirty.add(Controller::Slices, service.key(), Priority::Live);
+            dirty.add(Controller::Endpoints, service.key(), Priority::Live);
+        }
         Selection::Manual | Selection::External => {}
     }
     // Upstream enqueues every Service without selector, and on each change of a selector. The

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use endpointd_engine::{ControllerSettings, Effect, Input, RequestId, Settings};
 use endpointd_model::{
-    Controller, EndpointAddress, Endpoints, Labels, LiveRead, LiveReadResult, Meta, Object,
-    ObjectEvent, Phase, Pod, PublishedResource, ResourceEvent, Service, Subset, Uid, WatchSignal,
-    WatchedResource, names,
+    Controller, Labels, LiveRead, LiveReadResult, Meta, Object, ObjectEvent, Phase, Pod,
+    PublishedResource, ResourceEvent, Service, Uid, WatchSignal, WatchedResource, names,
 };
 
 use crate::cluster::{Cluster, WriteFault};
-use crate::objects::{addresses, converged, endpoints, key, node, pod, service, unready};
+use crate::objects::{
+    addresses, converged, endpoints, key, manual_endpoints, node, pod, service, unready,
+};
 
 /// Steps until the engine asks for a live read.
 fn next_read(cluster: &mut Cluster) -> (RequestId, LiveRead) {
@@ -35,13 +36,6 @@ fn mirrored_cluster() -> Cluster {
     assert_eq!(cluster.slices().len(), 1);
     cluster.clear_log();
     cluster
-}
-
-fn manual_endpoints(name: &str) -> Object {
-    let meta = Meta { namespace: "ns".into(), name: name.into(), ..Meta::default() };
-    let address = EndpointAddress { ip: "10.1.0.1".into(), ..EndpointAddress::default() };
-    let subset = Subset { addresses: vec![address], ..Subset::default() };
-    Object::Endpoints(Endpoints { meta, subsets: vec![subset] })
 }
 
 /// Seed 14.

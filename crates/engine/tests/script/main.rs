@@ -1,5 +1,6 @@
 //! Scripted tests: an engine, an in-memory cluster with scripted faults, and the expected writes.
 
+mod batch_period;
 mod cluster;
 mod late_responses;
 mod leadership;

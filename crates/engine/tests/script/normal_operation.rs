@@ -6,7 +6,9 @@ use endpointd_engine::{Input, Settings};
 use endpointd_model::{Object, PublishedResource, Uid, WatchSignal, WatchedResource};
 
 use crate::cluster::Cluster;
-use crate::objects::{addresses, converged, endpoints, key, node, pod, ready, service, unready};
+use crate::objects::{
+    addresses, converged, endpoints, key, manual_endpoints, node, pod, ready, service, unready,
+};
 
 #[test]
 fn converged_cluster_causes_no_requests() {
@@ -118,26 +120,6 @@ fn removal_is_written_before_the_rest_of_the_initial_sync() {
 }
 
 #[test]
-fn changes_within_the_batch_period_are_written_once() {
-    let mut settings = Settings::default();
-    settings.controllers.iter_mut().for_each(|one| one.batch_period = Duration::from_secs(1));
-    let mut cluster = Cluster::new(settings);
-    cluster.put_node(node("n"));
-    cluster.put_service(service("web"));
-    cluster.put_pod(pod("web-0"));
-    cluster.start();
-    cluster.clear_log();
-    for n in 1..10 {
-        cluster.put_pod(pod(&format!("web-{n}")));
-        cluster.advance(Duration::from_millis(90));
-    }
-    assert!(cluster.sent.is_empty());
-    cluster.advance(Duration::from_secs(1));
-    assert_eq!(cluster.sent.len(), 2, "one write per controller: {:?}", cluster.sent);
-    assert_eq!(endpoints(&cluster, "web").len(), 10);
-}
-
-#[test]
 fn burst_of_changes_is_batched_by_the_cooldown() {
     const MILLI: Duration = Duration::from_millis(1);
     let mut cluster = converged(&[("web", 2)]);
@@ -189,14 +171,9 @@ fn manual_endpoints_are_mirrored_until_the_service_gets_a_selector() {
     let mut cluster = converged(&[]);
     let manual = endpointd_model::Service { selector: Default::default(), ..service("db") };
     cluster.put_service(manual);
-    let meta =
-        endpointd_model::Meta { namespace: "ns".into(), name: "db".into(), ..Default::default() };
-    let address = endpointd_model::EndpointAddress { ip: "192.0.2.1".into(), ..Default::default() };
-    let subset = endpointd_model::Subset { addresses: vec![address], ..Default::default() };
-    let written = endpointd_model::Endpoints { meta, subsets: vec![subset] };
-    cluster.put_object(Object::Endpoints(written));
+    cluster.put_object(manual_endpoints("db"));
     cluster.run();
-    assert_eq!(endpoints(&cluster, "db"), ["192.0.2.1 ready"]);
+    assert_eq!(endpoints(&cluster, "db"), ["10.1.0.1 ready"]);
     cluster.put_service(service("db"));
     cluster.run();
     assert!(endpoints(&cluster, "db").is_empty(), "a selector ends mirroring");

@@ -3,8 +3,8 @@
 
 use endpointd_engine::Settings;
 use endpointd_model::{
-    ClusterIp, Family, Key, Labels, Node, Pod, PodIp, PodIps, Protocol, PublishedResource,
-    Readiness, Service, ServicePort, TargetPort, Uid,
+    ClusterIp, EndpointAddress, Endpoints, Family, Key, Labels, Meta, Node, Object, Pod, PodIp,
+    PodIps, Protocol, PublishedResource, Readiness, Service, ServicePort, Subset, TargetPort, Uid,
 };
 
 use crate::cluster::Cluster;
@@ -99,11 +99,19 @@ pub fn endpoints(cluster: &Cluster, service: &str) -> Vec<String> {
 /// Addresses of the Endpoints object, those that are not ready in parentheses.
 pub fn addresses(cluster: &Cluster, service: &str) -> Vec<String> {
     let object = cluster.object(PublishedResource::Endpoints, &key(service));
-    let Some(endpointd_model::Object::Endpoints(endpoints)) = object else { return Vec::new() };
-    let of = |subset: &endpointd_model::Subset| {
+    let Some(Object::Endpoints(endpoints)) = object else { return Vec::new() };
+    let of = |subset: &Subset| {
         let ready = subset.addresses.iter().map(|one| one.ip.to_string());
         let unready = subset.not_ready_addresses.iter().map(|one| format!("({})", one.ip));
         ready.chain(unready).collect::<Vec<_>>()
     };
     endpoints.subsets.iter().flat_map(of).collect()
+}
+
+/// Endpoints that a person wrote.
+pub fn manual_endpoints(name: &str) -> Object {
+    let meta = Meta { namespace: "ns".into(), name: name.into(), ..Meta::default() };
+    let address = EndpointAddress { ip: "10.1.0.1".into(), ..EndpointAddress::default() };
+    let subset = Subset { addresses: vec![address], ..Subset::default() };
+    Object::Endpoints(Endpoints { meta, subsets: vec![subset] })
 }
