@@ -1,5 +1,7 @@
 //! The controllers that run, each with its queue and its table of keys.
 
+mod start;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -33,6 +35,8 @@ pub struct ControllerState {
     pub queue: Queue,
     pub keys: KeyTable,
     pub n_retries: u64,
+    /// The initial sync of every key has been enqueued since leadership was acquired.
+    is_started: bool,
 }
 
 /// A dequeued key. It counts as in flight until [`Queue::done`].
@@ -60,6 +64,7 @@ impl Controllers {
             queue: Queue::default(),
             keys: KeyTable::default(),
             n_retries: 0,
+            is_started: false,
         };
         Self { states: settings.into_iter().map(state).collect(), next: 0 }
     }
@@ -85,9 +90,12 @@ impl Controllers {
         self.states.iter_mut().find(|state| state.settings.controller == controller)
     }
 
+    /// Before its initial sync a controller needs no keys: it will plan all of them.
     pub fn enqueue(&mut self, dirty: DirtyKeys, now: MonotonicTime) {
         for one in dirty.0 {
-            if let Some(state) = self.get_mut(one.controller) {
+            if let Some(state) = self.get_mut(one.controller)
+                && state.is_started
+            {
                 state.enqueue(&one, now);
             }
         }
@@ -230,9 +238,10 @@ impl Controllers {
         }
     }
 
-    /// Drops everything that waits. Syncs in flight end by their responses.
+    /// Stops all controllers and drops everything that waits. Syncs in flight end by their responses.
     pub fn clear(&mut self) {
         for state in &mut self.states {
+            state.is_started = false;
             state.queue.clear();
             state.keys.clear();
         }

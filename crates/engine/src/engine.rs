@@ -10,7 +10,7 @@ use endpointd_model::{
 use endpointd_plan::Plan;
 use endpointd_rng::SplitMix64;
 
-use crate::cache::{Changes, DirtyKeys, ObjectChange};
+use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
 use crate::deferred_deletes::order_writes;
 use crate::deletion_limiter::DeletionLimiter;
@@ -40,8 +40,6 @@ pub struct Engine {
     outage: Outage,
     jitter: SplitMix64,
     is_leading: bool,
-    /// The initial sync of every key has been enqueued since leadership was acquired.
-    initial_enqueued: bool,
 }
 
 impl Engine {
@@ -56,7 +54,6 @@ impl Engine {
             outage: Outage::default(),
             jitter: SplitMix64::new(settings.seed),
             is_leading: false,
-            initial_enqueued: false,
         }
     }
 
@@ -74,7 +71,7 @@ impl Engine {
             Input::LiveReadResult(id, result) => self.on_live_read(id, result, now),
             Input::LeadershipAcquired => {
                 self.is_leading = true;
-                self.enqueue_initial(now);
+                self.start_synced(now);
             }
             Input::LeadershipLost => self.on_leadership_lost(now),
         }
@@ -139,7 +136,7 @@ impl Engine {
             watches: self.observed.watch_statuses(now),
             deletion_limiter: self.deletion_limiter.status(n_endpoints, now),
             throttled_for: self.outage.remaining(now),
-            ..status::of_keys(&self.controllers, cache, now)
+            ..status::of_keys(&self.controllers, &self.observed, now)
         }
     }
 
@@ -149,13 +146,12 @@ impl Engine {
     }
 
     fn can_plan(&self) -> bool {
-        self.is_leading && self.initial_enqueued
+        self.is_leading && self.controllers.is_started()
     }
 
     /// Requests in flight end by their responses; nothing else is sent any more.
     fn on_leadership_lost(&mut self, now: MonotonicTime) {
         self.is_leading = false;
-        self.initial_enqueued = false;
         for effect in self.syncs.take_effects() {
             match effect {
                 Effect::Send { id, .. } => self.on_write_result(id, WriteResult::NotLeader, now),
@@ -166,25 +162,17 @@ impl Engine {
         self.deferred.clear(&mut self.controllers);
     }
 
-    /// Enqueues every key, once this process leads and all resources are listed.
-    fn enqueue_initial(&mut self, now: MonotonicTime) {
-        if self.is_leading && !self.initial_enqueued && self.observed.is_synced() {
-            self.initial_enqueued = true;
-            self.controllers.enqueue(self.observed.cache().all_keys(), now);
-        }
-    }
-
-    /// Before the initial sync nothing needs to be enqueued: it will plan all keys.
-    fn enqueue(&mut self, dirty: DirtyKeys, now: MonotonicTime) {
-        if self.can_plan() {
-            self.controllers.enqueue(dirty, now);
+    /// Each controller starts once this process leads and the resources it reads are listed.
+    fn start_synced(&mut self, now: MonotonicTime) {
+        if self.is_leading {
+            self.controllers.start_synced(&self.observed, now);
         }
     }
 
     fn enqueue_affected_by_topology(&mut self, now: MonotonicTime) {
         if self.observed.refresh_topology() {
             let topology = self.observed.cache().topology();
-            self.enqueue(self.controllers.affected_by_topology(topology), now);
+            self.controllers.enqueue(self.controllers.affected_by_topology(topology), now);
         }
     }
 
@@ -217,7 +205,7 @@ impl Engine {
         let changes = self.observed.remove_missing(resource);
         self.apply_changes(changes, now);
         self.end_outage(now);
-        self.enqueue_initial(now);
+        self.start_synced(now);
     }
 
     fn apply_changes(&mut self, changes: Changes, now: MonotonicTime) {
@@ -226,7 +214,7 @@ impl Engine {
             self.syncs.requests_mut().on_change(change, &mut dirty);
             self.controllers.on_change(change, now);
         }
-        self.enqueue(dirty, now);
+        self.controllers.enqueue(dirty, now);
         for change in &objects {
             if let ObjectChange::EndpointsDeleted(key) = change {
                 self.drop_key_if_gone(key);
@@ -321,7 +309,7 @@ impl Engine {
         if is_outage_over {
             self.controllers.expedite_after_outage(now, &mut self.jitter);
         }
-        self.enqueue(dirty, now);
+        self.controllers.enqueue(dirty, now);
         self.advance(&request.owner, now);
     }
 
@@ -330,7 +318,8 @@ impl Engine {
             Some(PendingRequest::NodeRead(name)) => {
                 let is_failed = matches!(result, LiveReadResult::Failed(_));
                 let changes = self.observed.apply_read(&LiveRead::Node(name), result);
-                self.enqueue(changes.dirty, if is_failed { now + NODE_RETRY } else { now });
+                let due = if is_failed { now + NODE_RETRY } else { now };
+                self.controllers.enqueue(changes.dirty, due);
             }
             Some(PendingRequest::Read(request)) => {
                 let outcome = self.apply_live_read(&request, result, now);

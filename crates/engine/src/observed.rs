@@ -56,8 +56,9 @@ impl Observed {
         self.watches.iter().any(|watch| watch.is_listing)
     }
 
-    pub fn is_synced(&self) -> bool {
-        self.watches.iter().all(|watch| watch.is_synced)
+    /// The resource has been listed.
+    pub fn is_synced(&self, resource: WatchedResource) -> bool {
+        self.watch(resource).is_some_and(|watch| watch.is_synced)
     }
 
     pub fn watch_statuses(&self, now: MonotonicTime) -> Vec<WatchStatus> {

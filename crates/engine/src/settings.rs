@@ -45,24 +45,27 @@ impl Default for Settings {
 impl Settings {
     /// The resources that the controllers read, in the order of [`WatchedResource::ALL`].
     pub fn watched_resources(&self) -> Vec<WatchedResource> {
-        let needs = |controller: Controller| match controller {
-            Controller::Slices => [
-                WatchedResource::Services,
-                WatchedResource::Pods,
-                WatchedResource::Nodes,
-                WatchedResource::Slices,
-            ]
-            .as_slice(),
-            Controller::Endpoints => {
-                &[WatchedResource::Services, WatchedResource::Pods, WatchedResource::Endpoints]
-            }
-            Controller::Mirror => {
-                &[WatchedResource::Services, WatchedResource::Endpoints, WatchedResource::Slices]
-            }
-        };
         let is_needed = |resource: &WatchedResource| {
             self.controllers.iter().any(|one| needs(one.controller).contains(resource))
         };
         WatchedResource::ALL.into_iter().filter(is_needed).collect()
+    }
+}
+
+/// The resources that a controller reads: it plans nothing before each of them is listed.
+pub(crate) fn needs(controller: Controller) -> &'static [WatchedResource] {
+    match controller {
+        Controller::Slices => &[
+            WatchedResource::Services,
+            WatchedResource::Pods,
+            WatchedResource::Nodes,
+            WatchedResource::Slices,
+        ],
+        Controller::Endpoints => {
+            &[WatchedResource::Services, WatchedResource::Pods, WatchedResource::Endpoints]
+        }
+        Controller::Mirror => {
+            &[WatchedResource::Services, WatchedResource::Endpoints, WatchedResource::Slices]
+        }
     }
 }

@@ -11,9 +11,9 @@ use endpointd_model::{
 use endpointd_plan::ExclusionReason;
 
 use crate::MonotonicTime;
-use crate::cache::Cache;
 use crate::controllers::{ControllerState, Controllers};
 use crate::key_stats::KeyStats;
+use crate::observed::Observed;
 use crate::queue::{KeyPhase, QueueCounts};
 
 /// Keys listed in one snapshot; the others are counted.
@@ -63,6 +63,8 @@ pub struct WatchStatus {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerStatus {
     pub controller: Controller,
+    /// Resources that must be listed before this controller plans anything.
+    pub waits_for: Vec<WatchedResource>,
     /// Keys that are due and not in flight.
     pub n_waiting: usize,
     pub n_in_flight: usize,
@@ -150,9 +152,10 @@ pub fn distribution_label(distribution: Option<TrafficDistribution>) -> Option<&
 /// The part of the snapshot that is about keys and sizes.
 pub(crate) fn of_keys(
     controllers: &Controllers,
-    cache: &Cache,
+    observed: &Observed,
     now: MonotonicTime,
 ) -> EngineStatus {
+    let cache = observed.cache();
     let mut keys: Vec<KeyStatus> =
         controllers.iter().flat_map(|controller| controller.notable_keys(now)).collect();
     keys.sort_by(|a, b| rank(a).cmp(&rank(b)));
@@ -166,7 +169,10 @@ pub(crate) fn of_keys(
         cache_bytes: cache.bytes(),
     };
     EngineStatus {
-        controllers: controllers.iter().map(|controller| controller.status(now)).collect(),
+        controllers: controllers
+            .iter()
+            .map(|controller| controller.status(observed, now))
+            .collect(),
         keys,
         n_keys_not_shown,
         sizes,
@@ -219,12 +225,13 @@ impl ControllerState {
         })
     }
 
-    fn status(&self, now: MonotonicTime) -> ControllerStatus {
+    fn status(&self, observed: &Observed, now: MonotonicTime) -> ControllerStatus {
         let QueueCounts { n_due, oldest_wait, n_in_flight, oldest_in_flight, n_adds } =
             self.queue.counts(now);
         let totals = self.keys.totals().clone();
         ControllerStatus {
             controller: self.settings.controller,
+            waits_for: self.waits_for(observed),
             n_waiting: n_due,
             n_in_flight,
             n_backing_off: self.n_backing_off(now),

@@ -1,6 +1,7 @@
 //! Liveness and readiness. Pure: from a [`StatusSnapshot`] to a list of checks.
 
 use endpointd_engine::{EngineStatus, WatchStatus};
+use endpointd_model::WatchedResource;
 
 use crate::handle::{HEARTBEAT_AGE_MAX, StatusSnapshot};
 
@@ -36,17 +37,29 @@ pub fn ready(snapshot: &StatusSnapshot) -> Vec<Check> {
 fn watches(status: &EngineStatus) -> impl Iterator<Item = Check> {
     let check = |watch: &WatchStatus| Check {
         name: watch.resource.as_str(),
-        problem: watch_problem(watch),
+        problem: watch_problem(status, watch),
     };
     status.watches.iter().map(check)
 }
 
-fn watch_problem(watch: &WatchStatus) -> Option<String> {
+fn watch_problem(status: &EngineStatus, watch: &WatchStatus) -> Option<String> {
     match (&watch.disconnected_reason, watch.is_synced) {
-        (Some(reason), _) => Some(format!("watch disconnected: {reason}")),
-        (None, false) => Some("initial list not complete".to_owned()),
+        (Some(reason), true) => Some(format!("watch disconnected: {reason}")),
+        (Some(reason), false) => {
+            Some(format!("cannot be listed: {reason}; {}", waiting(status, watch.resource)))
+        }
+        (None, false) => {
+            Some(format!("initial list not complete; {}", waiting(status, watch.resource)))
+        }
         (None, true) => None,
     }
+}
+
+/// Which controllers plan nothing before this resource is listed.
+fn waiting(status: &EngineStatus, resource: WatchedResource) -> String {
+    let waiting = status.controllers.iter().filter(|one| one.waits_for.contains(&resource));
+    let names: Vec<&str> = waiting.map(|one| one.controller.name()).collect();
+    format!("waiting for it: {}", names.join(", "))
 }
 
 fn missing_heartbeat(snapshot: &StatusSnapshot) -> Option<String> {

@@ -90,6 +90,7 @@ fn watch_row(watch: &WatchStatus) -> Value {
 fn controller_row(status: &ControllerStatus) -> Value {
     let ControllerStatus {
         controller,
+        waits_for,
         n_waiting,
         n_in_flight,
         n_backing_off,
@@ -109,6 +110,7 @@ fn controller_row(status: &ControllerStatus) -> Value {
         .collect();
     json!({
         "controller": controller.name(),
+        "waitsFor": waits_for.iter().map(|resource| resource.as_str()).collect::<Vec<_>>(),
         "waiting": n_waiting,
         "inFlight": n_in_flight,
         "backingOff": n_backing_off,

@@ -116,7 +116,10 @@ impl Cache {
             }
         }
         for service in after.iter().filter(|service| before.binary_search(service).is_err()) {
-            dirty.add_pods_batched(Key::new(namespace.name.clone(), service.clone()), Priority::Live);
+            dirty.add_pods_batched(
+                Key::new(namespace.name.clone(), service.clone()),
+                Priority::Live,
+            );
         }
     }
 

@@ -9,4 +9,5 @@ mod normal_operation;
 mod objects;
 mod random_faults;
 mod request_failures;
+mod starting;
 mod write_order;

@@ -32,28 +32,6 @@ fn one_pod_change_causes_one_sync_and_one_write_per_controller() {
 }
 
 #[test]
-fn no_write_before_all_resources_are_listed() {
-    let mut cluster = Cluster::new(Settings::default());
-    cluster.put_node(node("n"));
-    cluster.put_service(service("web"));
-    cluster.put_pod(pod("web-0"));
-    cluster.handle(Input::LeadershipAcquired);
-    for kind in [
-        WatchedResource::Services,
-        WatchedResource::Pods,
-        WatchedResource::Endpoints,
-        WatchedResource::Slices,
-    ] {
-        cluster.list(kind);
-        cluster.advance(Duration::from_secs(60));
-        assert!(cluster.sent.is_empty(), "{kind:?}");
-    }
-    cluster.list(WatchedResource::Nodes);
-    cluster.run();
-    assert_eq!(cluster.sent.len(), 2);
-}
-
-#[test]
 fn restart_on_a_converged_cluster_writes_nothing() {
     let mut cluster = converged(&[("web", 250), ("empty", 0)]);
     cluster.restart();

@@ -85,6 +85,7 @@ pub fn watch(resource: WatchedResource, n_objects: usize) -> WatchStatus {
 fn slices() -> ControllerStatus {
     ControllerStatus {
         controller: Controller::Slices,
+        waits_for: Vec::new(),
         n_waiting: 4,
         n_in_flight: 1,
         n_backing_off: 0,
@@ -107,6 +108,7 @@ fn slices() -> ControllerStatus {
 fn mirror() -> ControllerStatus {
     ControllerStatus {
         controller: Controller::Mirror,
+        waits_for: vec![WatchedResource::Endpoints],
         n_waiting: 0,
         n_in_flight: 0,
         n_backing_off: 1,

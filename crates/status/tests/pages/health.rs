@@ -7,7 +7,7 @@ use endpointd_engine::EngineStatus;
 use endpointd_model::WatchedResource;
 use endpointd_status::{Check, HEARTBEAT_AGE_MAX, StatusSnapshot, live, ready};
 
-use crate::fixture::{handle, secs, watch};
+use crate::fixture::{engine_status, handle, secs, watch};
 
 #[test]
 fn before_the_first_status_is_alive_and_not_ready() {
@@ -28,9 +28,22 @@ fn standby_with_all_watches_synced_is_ready() {
 
 #[test]
 fn incomplete_initial_list_is_not_ready() {
-    let view = watching(|status| status.watches[1].is_synced = false);
-    assert_eq!(problems(&ready(&view)), ["pods: initial list not complete"]);
+    let mut view = watching(|status| {
+        status.watches[1].is_synced = false;
+        status.controllers = engine_status().controllers;
+        for one in &mut status.controllers {
+            one.waits_for = vec![WatchedResource::Pods];
+        }
+        status.controllers[0].waits_for.push(WatchedResource::Nodes);
+    });
+    let waiting = "waiting for it: endpointslice-controller, endpointslice-mirroring-controller";
+    let expected = format!("pods: initial list not complete; {waiting}");
+    assert_eq!(problems(&ready(&view)), [expected]);
     assert_eq!(problems(&live(&view)), NONE, "a restart would not help");
+    let (status, _) = view.engine.as_mut().expect("published");
+    Arc::make_mut(status).watches[1].disconnected_reason = Some("forbidden".into());
+    let expected = format!("pods: cannot be listed: forbidden; {waiting}");
+    assert_eq!(problems(&ready(&view)), [expected]);
 }
 
 #[test]
