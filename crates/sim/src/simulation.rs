@@ -4,6 +4,7 @@
 mod events;
 mod faults;
 mod leases;
+mod reads;
 mod requests;
 mod watches;
 

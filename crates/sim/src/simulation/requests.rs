@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use endpointd_engine::{Input, RequestId};
 use endpointd_model::{
-    Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, Object, Uid, Write,
-    WriteResult, names,
+    Controller, Failure, FailureKind, Key, LiveReadResult, Object, Uid, Write, WriteResult, names,
 };
 
 use super::{Event, PointFault, Request, Simulation};
@@ -276,35 +275,7 @@ impl Simulation {
         }
     }
 
-    pub(super) fn send_read(&mut self, process: usize, id: RequestId, read: LiveRead) {
-        self.n_reads += 1;
-        let incarnation = self.processes[process].incarnation;
-        let wait = self.latency();
-        self.schedule(wait, Event::Read { process, incarnation, id, read });
-    }
-
-    pub(super) fn read(&mut self, process: usize, incarnation: u32, id: RequestId, read: LiveRead) {
-        let fails = self.now < self.faults.reads_fail_until.max(self.faults.outage_until);
-        let found = if fails {
-            self.coverage.count_fault("failed reads");
-            if self.has_bug(ClientBug::FailedReadIsAbsent) {
-                let input = Input::LiveReadResult(id, LiveReadResult::Absent);
-                return self.schedule(millis(1), response_event(process, incarnation, input));
-            }
-            LiveReadResult::Failed(failure(FailureKind::ServerError))
-        } else {
-            let found = self.api.read(&read);
-            found.unwrap_or_else(|| LiveReadResult::Failed(failure(FailureKind::Unreadable)))
-        };
-        if found == LiveReadResult::Absent && self.processes[process].incarnation == incarnation {
-            self.processes[process].confirmed_absences.insert(read.clone(), self.now);
-        }
-        self.trace(|| format!("  p{process} reads {read:?}: {}", brief_found(&found)));
-        let wait = self.latency();
-        self.schedule(wait, response_event(process, incarnation, Input::LiveReadResult(id, found)));
-    }
-
-    fn respond(&mut self, process: usize, incarnation: u32, input: Input) {
+    pub(super) fn respond(&mut self, process: usize, incarnation: u32, input: Input) {
         let wait = self.latency();
         self.schedule(wait, response_event(process, incarnation, input));
     }
@@ -357,11 +328,11 @@ impl Simulation {
     }
 }
 
-fn response_event(process: usize, incarnation: u32, input: Input) -> Event {
+pub(super) fn response_event(process: usize, incarnation: u32, input: Input) -> Event {
     Event::Response { process, incarnation, input: Box::new(input) }
 }
 
-fn failure(kind: FailureKind) -> Failure {
+pub(super) fn failure(kind: FailureKind) -> Failure {
     Failure { kind, message: kind.as_str().into() }
 }
 
@@ -396,12 +367,4 @@ pub(super) fn brief(write: &Write) -> String {
         None => String::new(),
     };
     format!("{} {} {}{content}", write.verb(), write.resource().as_str(), write.key())
-}
-
-fn brief_found(found: &LiveReadResult) -> &'static str {
-    match found {
-        LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Object(_) => "found",
-        LiveReadResult::Absent => "absent",
-        LiveReadResult::Failed(_) => "failed",
-    }
 }
