@@ -6,6 +6,8 @@
 pub enum ClientBug {
     ForcedConflict,
     LeaseNotChecked,
+    LeaseCheckedEarly,
+    LeaseByWallClock,
     FirstListFromCache,
     PartialList,
     ResumeFromNow,
@@ -14,9 +16,11 @@ pub enum ClientBug {
 }
 
 impl ClientBug {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::ForcedConflict,
         Self::LeaseNotChecked,
+        Self::LeaseCheckedEarly,
+        Self::LeaseByWallClock,
         Self::FirstListFromCache,
         Self::PartialList,
         Self::ResumeFromNow,
@@ -28,6 +32,8 @@ impl ClientBug {
         match self {
             Self::ForcedConflict => "forced-conflict",
             Self::LeaseNotChecked => "lease-not-checked",
+            Self::LeaseCheckedEarly => "lease-checked-early",
+            Self::LeaseByWallClock => "lease-by-wall-clock",
             Self::FirstListFromCache => "first-list-from-cache",
             Self::PartialList => "partial-list",
             Self::ResumeFromNow => "resume-from-now",
@@ -43,6 +49,12 @@ impl ClientBug {
                 "The client answers a 409 by sending the same object with the stored resourceVersion."
             }
             Self::LeaseNotChecked => "The client sends writes without checking the lease.",
+            Self::LeaseCheckedEarly => {
+                "The client checks the lease before the write waits for the rate limiter."
+            }
+            Self::LeaseByWallClock => {
+                "The client compares the renew time of the lease with its own wall clock."
+            }
             Self::FirstListFromCache => {
                 "The first list comes from an outdated watch cache (k/k #59848)."
             }

@@ -11,6 +11,8 @@ pub enum Rule {
     NoStaleOverwrite,
     /// S2: no write after the renew deadline.
     NoWriteWithoutLease,
+    /// S2: no process acquires the lease while another one still holds it.
+    OneLeader,
     /// S3: an endpoint desired in every version the engine may have observed is never removed.
     NoLoss,
     /// S4: what is published is desired in some version that the engine may have observed.
@@ -40,10 +42,11 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::NoForeignObject,
         Self::NoStaleOverwrite,
         Self::NoWriteWithoutLease,
+        Self::OneLeader,
         Self::NoLoss,
         Self::NoWrongAddress,
         Self::NoDeletionFromAbsence,
@@ -64,6 +67,7 @@ impl Rule {
             Self::NoForeignObject => "S1 no foreign object",
             Self::NoStaleOverwrite => "S2 no stale overwrite",
             Self::NoWriteWithoutLease => "S2 no write without lease",
+            Self::OneLeader => "S2 one leader",
             Self::NoLoss => "S3 no loss",
             Self::NoWrongAddress => "S4 no wrong address",
             Self::NoDeletionFromAbsence => "S5 no deletion from absence",
@@ -101,7 +105,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 35] = [
+pub const FAULTS: [&str; 37] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -122,12 +126,14 @@ pub const FAULTS: [&str; 35] = [
     "concurrent write (409)",
     "slow response",
     "slow request",
+    "write held back in the client",
     "outage",
     "failed reads",
     "quota",
     "rejected for one Service",
     "webhook",
     "clock jump",
+    "clock jump of a process",
     "compaction",
     "crash",
     "crash with writes in flight",

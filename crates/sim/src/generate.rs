@@ -45,12 +45,14 @@ enum Class {
     Throttle,
     ConcurrentWrite,
     Slow,
+    HeldBack,
     Outage,
     FailedReads,
     Quota,
     Rejected,
     Webhook,
     Clock,
+    ProcessClock,
     Compact,
     Crash,
     Sleep,
@@ -68,7 +70,7 @@ const WORKLOAD: [(Class, u64); 6] = [
 ];
 
 /// Classes of some runs.
-const FAULTS: [(Class, u64); 25] = [
+const FAULTS: [(Class, u64); 27] = [
     (Class::Corrupt, 10),
     (Class::Delay, 30),
     (Class::Freeze, 20),
@@ -84,12 +86,14 @@ const FAULTS: [(Class, u64); 25] = [
     (Class::Throttle, 8),
     (Class::ConcurrentWrite, 25),
     (Class::Slow, 30),
+    (Class::HeldBack, 15),
     (Class::Outage, 4),
     (Class::FailedReads, 10),
     (Class::Quota, 8),
     (Class::Rejected, 10),
     (Class::Webhook, 5),
     (Class::Clock, 5),
+    (Class::ProcessClock, 8),
     (Class::Compact, 10),
     (Class::Crash, 10),
     (Class::Sleep, 8),
@@ -175,13 +179,15 @@ impl Swarm {
             | Class::Errors
             | Class::Throttle
             | Class::ConcurrentWrite
-            | Class::Slow => faults::request(class, rng),
+            | Class::Slow
+            | Class::HeldBack => faults::request(class, rng),
             Class::Outage
             | Class::FailedReads
             | Class::Quota
             | Class::Rejected
             | Class::Webhook
             | Class::Clock
+            | Class::ProcessClock
             | Class::Compact
             | Class::Crash
             | Class::Sleep

@@ -104,11 +104,10 @@ pub(crate) fn owner_uids(slice: &EndpointSlice) -> Vec<&Uid> {
 }
 
 impl Simulation {
-    /// Checks when a write is sent.
+    /// Checks when a write leaves the process.
     pub(crate) fn check_send(&mut self, process: usize, controller: Controller, write: &Write) {
         self.check_version(process, write);
         self.check_lease(process);
-        self.check_retry_after(process, write);
         self.check_absence(process, controller, write);
     }
 
@@ -148,7 +147,7 @@ impl Simulation {
     }
 
     /// Deferred deletes of a sync in flight are still allowed.
-    fn check_retry_after(&mut self, process: usize, write: &Write) {
+    pub(crate) fn check_retry_after(&mut self, process: usize, write: &Write) {
         let until = self.processes[process].throttled_until;
         if until > Time::START && !matches!(write, Write::Delete(_)) {
             self.coverage.count_rule(Rule::RetryAfter);

@@ -25,6 +25,8 @@ pub struct Process {
     pub asleep_until: Time,
     pub wakes_at: Option<Time>,
     pub lease: LeaseHold,
+    /// Its wall clock minus the true time; survives a restart.
+    pub skew_secs: i64,
     /// Versions of published objects that the engine received by watch, response, or live read.
     pub received_versions: BTreeSet<u64>,
     /// Deletes that are applied but not acknowledged yet.
@@ -88,6 +90,7 @@ impl Process {
             asleep_until: Time::START,
             wakes_at: None,
             lease: LeaseHold::default(),
+            skew_secs: 0,
             received_versions: BTreeSet::new(),
             unacknowledged_deletes: Vec::new(),
             acknowledged_deletes: BTreeSet::new(),

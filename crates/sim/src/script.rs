@@ -183,6 +183,8 @@ pub enum RequestFault {
     ConcurrentWrite,
     SlowResponse(Duration),
     SlowRequest(Duration),
+    /// It waits in the client, for the rate limiter or for a connection.
+    HeldBack(Duration),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,6 +212,8 @@ pub enum ProcessFault {
     CutOffLease(Duration),
     /// It takes the lease although another process holds it.
     StealLease,
+    /// Its wall clock is so many seconds ahead of the true time from now on.
+    ClockJump(i64),
 }
 
 /// Checks that a script asks for, in addition to the rules.

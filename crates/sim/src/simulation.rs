@@ -75,6 +75,8 @@ struct ActiveFaults {
 struct Lease {
     holder: usize,
     renewed: Time,
+    /// The time of the renewal on the holder's wall clock.
+    renew_time: Timestamp,
 }
 
 /// A fault of the n-th write (from 0).
@@ -200,6 +202,7 @@ impl Simulation {
             Event::FinishList { process, resource, connection } => {
                 self.finish_list(process, resource, connection);
             }
+            Event::Leave(request) => self.leave(*request),
             Event::Arrive(request) => self.on_request(*request),
             Event::Read { process, incarnation, id, read } => {
                 self.read(process, incarnation, id, read);

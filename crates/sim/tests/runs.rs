@@ -1,6 +1,8 @@
 //! Runs are deterministic, and a few seeds hold all rules.
 
-use endpointd_sim::{RunOptions, run_script, run_with, script_of};
+use endpointd_sim::{
+    ClientBug, RunOptions, Schedule, fault_schedules, run_script, run_with, script_of,
+};
 
 #[test]
 fn equal_seeds_give_equal_traces() {
@@ -19,4 +21,14 @@ fn forty_seeds_break_no_rule() {
         let result = run_script(&script_of(seed, 1000));
         assert_eq!(result.violation, None, "seed {seed}");
     }
+}
+
+#[test]
+fn a_lease_checked_before_the_wait_is_detected_by_its_schedule() {
+    let all = fault_schedules();
+    let is_it = |one: &&Schedule| one.name == "lease lost while writes wait";
+    let schedule = all.iter().find(is_it).expect("the schedule exists");
+    let client_bug = Some(ClientBug::LeaseCheckedEarly);
+    let options = RunOptions { client_bug, ..schedule.options };
+    assert!(run_with(&schedule.script, options).violation.is_some());
 }

@@ -11,8 +11,8 @@ use super::scenarios::{
 use crate::clock::{millis, secs};
 use crate::run::RunOptions;
 use crate::script::{
-    Action, Check, EndpointsAction, Fault, NodeAction, Place, PodAction, RequestFault, Script,
-    ServiceAction, Setup, SliceAction, Step, WatchFault,
+    Action, Check, EndpointsAction, Fault, NodeAction, Place, PodAction, ProcessFault,
+    RequestFault, Script, ServiceAction, Setup, SliceAction, Step, WatchFault,
 };
 
 pub fn all() -> Vec<Schedule> {
@@ -23,6 +23,7 @@ pub fn all() -> Vec<Schedule> {
         targeted("many Services missing from a list", many_services_missing()),
         targeted("more than 1,000 pods", many_pods()),
         targeted("throttled", throttled()),
+        elected("lease lost while writes wait", lease_lost_while_writes_wait()),
         targeted("live reads fail for ten minutes", failing_reads()),
         targeted("slice held by a finalizer", finalizer()),
         targeted("recreated before the response", recreated_before_response()),
@@ -37,6 +38,13 @@ fn targeted(name: &str, steps: Vec<Step>) -> Schedule {
     let setup = Setup { endpoints_per_slice_max: 4, ..Setup::default() };
     let script = Script { seed: 99, setup, steps };
     Schedule { name: name.into(), script, options: RunOptions::default() }
+}
+
+/// Two processes compete for the lease.
+fn elected(name: &str, steps: Vec<Step>) -> Schedule {
+    let mut schedule = targeted(name, steps);
+    schedule.script.setup.n_processes = 2;
+    schedule
 }
 
 fn after(action: Action, pause: Duration) -> Step {
@@ -128,6 +136,18 @@ fn throttled() -> Vec<Step> {
     }
     steps.push(after(Action::Check(Check::CountRequests), secs(20)));
     steps.push(after(Action::Check(Check::RequestsAtMost(12)), secs(1)));
+    steps
+}
+
+/// The first process leads. Its writes wait for the rate limiter until after its renew deadline.
+fn lease_lost_while_writes_wait() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.push(after(Action::Process(0, ProcessFault::CutOffLease(secs(30))), secs(5)));
+    for number in 0..4 {
+        steps.push(after(Action::Request(RequestFault::HeldBack(secs(20))), millis(0)));
+        steps.push(after(Action::Pod(pod(number), PodAction::Unready), secs(1)));
+    }
+    steps.push(after(Action::Check(Check::CountRequests), secs(40)));
     steps
 }
 

@@ -53,6 +53,7 @@ pub fn request(class: Class, rng: &mut SplitMix64) -> Action {
         ]),
         Class::Throttle => RequestFault::Throttled(rng.pick(&[0, 1, 5])),
         Class::ConcurrentWrite => RequestFault::ConcurrentWrite,
+        Class::HeldBack => RequestFault::HeldBack(time),
         _ if rng.percent(50) => RequestFault::SlowResponse(time),
         _ => RequestFault::SlowRequest(time),
     })
@@ -68,6 +69,7 @@ pub fn other(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
         Class::Rejected => Action::Fault(Fault::Rejected(service(swarm, rng), time)),
         Class::Webhook => Action::Fault(Fault::Webhook(time)),
         Class::Clock => Action::Fault(Fault::ClockJump(rng.pick(&JUMPS))),
+        Class::ProcessClock => Action::Process(process, ProcessFault::ClockJump(rng.pick(&JUMPS))),
         Class::Compact => Action::Fault(Fault::Compact(rng.pick(&WatchedResource::ALL))),
         Class::Crash => {
             let down = millis(rng.pick(&[1, 100, 3000, 20_000]));

@@ -28,6 +28,8 @@ pub(crate) enum Event {
         resource: WatchedResource,
         connection: u32,
     },
+    /// A write has waited in the client and is about to leave.
+    Leave(Box<Request>),
     Arrive(Box<Request>),
     Read {
         process: usize,
@@ -107,6 +109,7 @@ impl Event {
             | Self::Response { process, .. }
             | Self::Wake { process, .. }
             | Self::TryLease { process, .. } => Some(*process),
+            Self::Leave(request) => Some(request.process),
             Self::Arrive(_) | Self::Read { .. } | Self::Start { .. } | Self::CollectGarbage => None,
         }
     }

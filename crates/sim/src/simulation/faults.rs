@@ -77,6 +77,10 @@ impl Simulation {
                     self.take_lease(process);
                 }
             }
+            ProcessFault::ClockJump(secs) => {
+                self.coverage.count_fault("clock jump of a process");
+                self.processes[process].skew_secs = secs;
+            }
             ProcessFault::CutOffLease(_) | ProcessFault::StealLease => {}
         }
     }

@@ -1,9 +1,12 @@
 //! Leader election: one lease and the rules of holding it.
 
 use endpointd_engine::Input;
+use endpointd_model::Timestamp;
 
 use super::{Event, Lease, Simulation};
+use crate::client_bug::ClientBug;
 use crate::clock::Time;
+use crate::coverage::Rule;
 use crate::process::{LEASE_DURATION, LeaseHold, RENEW_DEADLINE, RETRY_PERIOD};
 
 impl Simulation {
@@ -25,6 +28,7 @@ impl Simulation {
                 self.lose_leadership(process);
             }
         } else if self.may_take(process) {
+            self.check_one_leader(process);
             self.take_lease(process);
         } else if is_leading {
             self.lose_leadership(process);
@@ -35,15 +39,39 @@ impl Simulation {
     fn may_take(&self, process: usize) -> bool {
         match self.lease {
             None => true,
-            Some(Lease { holder, renewed }) => {
-                holder == process || self.now >= renewed + LEASE_DURATION
+            Some(Lease { holder, .. }) if holder == process => true,
+            Some(Lease { renew_time, .. }) if self.has_bug(ClientBug::LeaseByWallClock) => {
+                let age = self.wall_clock(process).as_second() - renew_time.as_second();
+                age >= LEASE_DURATION.as_secs().cast_signed()
+            }
+            // The record has not changed for this time on the process's own monotonic clock.
+            Some(Lease { renewed, .. }) => self.now >= renewed + LEASE_DURATION,
+        }
+    }
+
+    fn wall_clock(&self, process: usize) -> Timestamp {
+        self.now.timestamp(self.processes[process].skew_secs)
+    }
+
+    /// Unless the lease was stolen, nobody else may write when a process acquires it.
+    fn check_one_leader(&mut self, process: usize) {
+        let now = self.now;
+        let holder = self.lease.map(|lease| lease.holder);
+        let is_other = |one: &usize| *one != process && Some(*one) == holder;
+        let other = (0..self.processes.len()).find(is_other);
+        if let Some(other) = other {
+            self.coverage.count_rule(Rule::OneLeader);
+            if self.processes[other].may_write(now) {
+                let text = format!("p{process} acquires the lease that p{other} holds");
+                self.violate(Rule::OneLeader, || text);
             }
         }
     }
 
     pub(super) fn take_lease(&mut self, process: usize) {
         let renewed = self.now;
-        self.lease = Some(Lease { holder: process, renewed });
+        let renew_time = self.wall_clock(process);
+        self.lease = Some(Lease { holder: process, renewed, renew_time });
         let lease = &mut self.processes[process].lease;
         lease.renewed = renewed;
         if !std::mem::replace(&mut lease.is_leading, true) {

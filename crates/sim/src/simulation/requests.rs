@@ -30,50 +30,72 @@ impl Simulation {
         controller: Controller,
         write: Box<Write>,
     ) {
+        let is_checked_early = self.has_bug(ClientBug::LeaseCheckedEarly);
+        self.check_retry_after(process, &write);
         let incarnation = self.processes[process].incarnation;
-        let may_write =
-            self.processes[process].may_write(self.now) || self.has_bug(ClientBug::LeaseNotChecked);
-        if self.has_election() && !may_write {
-            self.trace(|| format!("  p{process} may not {}", brief(&write)));
-            if self.has_bug(ClientBug::NotLeaderUnreported) {
-                return;
-            }
-            return self.respond(
-                process,
-                incarnation,
-                Input::WriteResult(id, WriteResult::NotLeader),
-            );
-        }
-        if self.n_leaders() > 1 {
-            self.coverage.count_fault("two leaders write");
-        }
-        let point_fault = self
-            .fault_point
-            .filter(|fault_point| fault_point.at == self.n_sent)
-            .map(|fault_point| fault_point.point_fault);
-        self.n_sent += 1;
-        self.coverage.n_writes += 1;
-        self.check_send(process, controller, &write);
-        self.processes[process].n_in_flight += 1;
-        let fault = self.faults.request_faults.pop_front();
-        let mut wait = self.latency();
-        if let Some(RequestFault::SlowRequest(time)) = fault {
-            self.coverage.count_fault("slow request");
-            wait += time;
-        }
-        let observed = self.record_observed(process, controller, &write);
-        let is_given_up = false;
         let request = Request {
             process,
             incarnation,
             id,
             controller,
+            observed: self.record_observed(process, controller, &write),
             write,
-            observed,
-            fault,
-            point_fault,
-            is_given_up,
+            fault: self.faults.request_faults.pop_front(),
+            point_fault: None,
+            is_given_up: false,
         };
+        if is_checked_early && !self.may_leave(process) {
+            return self.reject_without_lease(&request);
+        }
+        match request.fault {
+            Some(RequestFault::HeldBack(time)) => {
+                self.coverage.count_fault("write held back in the client");
+                self.schedule(time, Event::Leave(Box::new(request)));
+            }
+            _ => self.leave(request),
+        }
+    }
+
+    fn may_leave(&self, process: usize) -> bool {
+        !self.has_election()
+            || self.processes[process].may_write(self.now)
+            || self.has_bug(ClientBug::LeaseNotChecked)
+    }
+
+    fn reject_without_lease(&mut self, request: &Request) {
+        let Request { process, incarnation, id, write, .. } = request;
+        self.trace(|| format!("  p{process} may not {}", brief(write)));
+        if !self.has_bug(ClientBug::NotLeaderUnreported) {
+            let input = Input::WriteResult(*id, WriteResult::NotLeader);
+            self.respond(*process, *incarnation, input);
+        }
+    }
+
+    /// Sends a write, if the lease is still held.
+    pub(super) fn leave(&mut self, mut request: Request) {
+        let (process, controller) = (request.process, request.controller);
+        if self.processes[process].incarnation != request.incarnation {
+            return;
+        }
+        if !self.has_bug(ClientBug::LeaseCheckedEarly) && !self.may_leave(process) {
+            return self.reject_without_lease(&request);
+        }
+        if self.n_leaders() > 1 {
+            self.coverage.count_fault("two leaders write");
+        }
+        request.point_fault = self
+            .fault_point
+            .filter(|fault_point| fault_point.at == self.n_sent)
+            .map(|fault_point| fault_point.point_fault);
+        self.n_sent += 1;
+        self.coverage.n_writes += 1;
+        self.check_send(process, controller, &request.write);
+        self.processes[process].n_in_flight += 1;
+        let mut wait = self.latency();
+        if let Some(RequestFault::SlowRequest(time)) = request.fault {
+            self.coverage.count_fault("slow request");
+            wait += time;
+        }
         self.schedule(wait, Event::Arrive(Box::new(request)));
     }
 
@@ -195,7 +217,8 @@ impl Simulation {
             Some(
                 RequestFault::AppliedLate(_)
                 | RequestFault::SlowResponse(_)
-                | RequestFault::SlowRequest(_),
+                | RequestFault::SlowRequest(_)
+                | RequestFault::HeldBack(_),
             )
             | None => {}
         }
