@@ -18,6 +18,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("endpointd-memory-api", &["endpointd-model"]),
     ("endpointd-plan", &["endpointd-model"]),
     (
+        "endpointd-explain",
+        &["endpointd-model", "endpointd-plan", "endpointd-wire", "serde", "serde_json", "strsim"],
+    ),
+    (
         "endpointd-engine",
         &["endpointd-model", "endpointd-plan", "endpointd-rng", "hashbrown", "slab"],
     ),

@@ -16,6 +16,7 @@ const NO_TIME_TYPES: &[(&str, &str)] = &[("std::time", "times are values of the 
 const PURE: &[Pure] = &[
     Pure { folder: "crates/model/src/", except: &[], also: NO_TIME_TYPES },
     Pure { folder: "crates/plan/src/", except: &[], also: NO_TIME_TYPES },
+    Pure { folder: "crates/explain/src/", except: &[], also: NO_TIME_TYPES },
     Pure { folder: "crates/rng/src/", except: &[], also: &[] },
     Pure { folder: "crates/engine/src/", except: &[], also: &[] },
     Pure { folder: "crates/memory-api/src/", except: &[], also: &[] },

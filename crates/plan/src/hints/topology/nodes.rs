@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use endpointd_model::{Node, SharedStr};
 
 use super::CountByZone;
-use super::allocation::minimum;
+use super::allocation::{allocate, minimum};
 use crate::CarriedHints;
 
 /// Each zone's share of the CPU that pods can use, if the nodes determine it.
@@ -40,6 +40,13 @@ impl Topology {
         }
         let share = |(zone, cpu): (&SharedStr, i128)| (zone.clone(), millis(cpu) / total);
         Self::Zones(cpu_by_zone.into_iter().map(share).collect())
+    }
+
+    /// The smallest number of ready endpoints, from `at_least` on, for which hints are given.
+    /// `None`: the nodes allow no hints, or the number is unreasonably large.
+    pub fn enough_endpoints(&self, at_least: usize) -> Option<usize> {
+        const TRIES_MAX: usize = 1000;
+        (at_least..at_least + TRIES_MAX).find(|n_ready| allocate(self, *n_ready).is_ok())
     }
 }
 

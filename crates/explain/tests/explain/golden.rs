@@ -1,0 +1,78 @@
+//! `worlds.txt` has a small world for each code, and what is said about it. After a change of a
+//! world or a sentence, `UPDATE_EXPECT=1` writes the answers again; read the difference.
+
+use std::collections::BTreeSet;
+
+use endpointd_explain::{Code, Mode};
+use expect_test::expect_file;
+
+use crate::fixture::{World, text};
+
+/// A section: `== EPD103 svc/web`, the world, `--`, and the answer.
+struct Section<'a> {
+    code: &'a str,
+    target: &'a str,
+    world: &'a str,
+}
+
+fn sections(file: &str) -> Vec<Section<'_>> {
+    let sections = file.split("== ").filter(|section| !section.trim().is_empty());
+    sections
+        .map(|section| {
+            let (head, rest) = section.split_once('\n').expect("a section has a head");
+            let (code, target) = head.split_once(' ').expect("a head has a code and a target");
+            let world = rest.split("\n--\n").next().unwrap_or(rest).trim_end();
+            Section { code, target: target.trim(), world }
+        })
+        .collect()
+}
+
+#[test]
+fn each_code_has_a_world_and_a_sentence() {
+    let file = include_str!("worlds.txt");
+    let mut answered = String::new();
+    let mut seen = BTreeSet::new();
+    for Section { code, target, world } in sections(file) {
+        let explained = World::parse(world).explain(target);
+        let is_found = explained.findings.iter().any(|one| one.code.to_string() == code);
+        assert!(is_found, "no {code} in:\n{}", text(&explained));
+        seen.insert(code.to_owned());
+        answered += &format!("== {code} {target}\n{world}\n--\n{}\n\n", text(&explained));
+    }
+    expect_file!["worlds.txt"].assert_eq(&answered);
+    let all = Code::ALL.iter().map(ToString::to_string);
+    let by_state = ["EPD806"];
+    let missing: Vec<String> =
+        all.filter(|code| !seen.contains(code) && !by_state.contains(&&**code)).collect();
+    assert_eq!(missing, [""; 0], "codes without a world");
+}
+
+#[test]
+fn what_a_running_endpointd_reports_is_a_finding() {
+    use endpointd_explain::{Context, ControllerState, explain};
+    use endpointd_model::Key;
+
+    let world = World::parse("Service web\nNode n1\nPod web-1");
+    let indexed = world.objects.cluster().index();
+    let state = ControllerState {
+        key_state: "backing_off".to_owned(),
+        last_error: Some("create endpointslices shop/web-x: forbidden".to_owned()),
+        is_deletion_limiter_active: true,
+    };
+    let mut context = Context {
+        objects: &world.objects,
+        indexed: &indexed,
+        now: crate::fixture::now(),
+        settings: endpointd_plan::Settings::default(),
+        controller: Some(&state),
+        mode: Mode::Observed,
+    };
+    let codes = |context: &Context| -> Vec<String> {
+        let explained = explain::service(context, &Key::new("shop", "web"));
+        explained.findings.iter().map(|one| one.code.to_string()).collect()
+    };
+    assert_eq!(codes(&context), ["EPD802", "EPD803", "EPD806"]);
+    // Nothing is published yet for an object that was not applied.
+    context.mode = Mode::WhatIf;
+    assert_eq!(codes(&context), ["EPD900"]);
+}

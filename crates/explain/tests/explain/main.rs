@@ -1,0 +1,6 @@
+//! Tests of the findings: a small world per code, the documentation, and properties.
+
+mod documentation;
+mod fixture;
+mod golden;
+mod properties;
