@@ -35,6 +35,8 @@ pub enum Rule {
     BoundedWrites,
     /// L5: no write before the Retry-After time of a 429.
     RetryAfter,
+    /// A failed write gives the Event that upstream records; none is without a cause or repeated.
+    Events,
     /// L6: no panic, no pending key, no state of deleted objects.
     NoLeftovers,
     /// L6: the engine is not ready while a watch is lost, and ready in quiescence.
@@ -42,7 +44,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::NoForeignObject,
         Self::NoStaleOverwrite,
         Self::NoWriteWithoutLease,
@@ -58,6 +60,7 @@ impl Rule {
         Self::QuiescentAfterRestart,
         Self::BoundedWrites,
         Self::RetryAfter,
+        Self::Events,
         Self::NoLeftovers,
         Self::AccurateReadiness,
     ];
@@ -79,6 +82,7 @@ impl Rule {
             Self::QuiescentAfterRestart => "L3 quiescent after restart",
             Self::BoundedWrites => "L5 bounded writes",
             Self::RetryAfter => "L5 Retry-After",
+            Self::Events => "Events",
             Self::NoLeftovers => "L6 no leftovers",
             Self::AccurateReadiness => "L6 accurate readiness",
         }

@@ -2,6 +2,7 @@
 //! observed when it planned.
 
 mod endpoints;
+mod events;
 mod mirror;
 mod slices;
 
@@ -9,6 +10,8 @@ use endpointd_model::{
     Controller, EndpointSlice, Endpoints, Key, LiveRead, Object, PublishedResource,
     ResourceVersion, Service, Timestamp, Uid, WatchedResource, Write, names,
 };
+
+pub(crate) use events::EventLog;
 
 use crate::clock::{Time, monotonic, secs};
 use crate::coverage::Rule;

@@ -7,6 +7,7 @@ use endpointd_engine::{ControllerSettings, Engine, RequestId, Settings};
 use endpointd_model::{Controller, Key, LiveRead, Uid, WatchedResource};
 
 use crate::clock::Time;
+use crate::monitor::EventLog;
 use crate::script::Setup;
 
 /// client-go's defaults: a holder that cannot renew stops after the deadline; others take over
@@ -25,6 +26,7 @@ pub struct Process {
     pub asleep_until: Time,
     pub wakes_at: Option<Time>,
     pub lease: LeaseHold,
+    pub events: EventLog,
     /// Its wall clock minus the true time; survives a restart.
     pub skew_secs: i64,
     /// Versions of published objects that the engine received by watch, response, or live read.
@@ -90,6 +92,7 @@ impl Process {
             asleep_until: Time::START,
             wakes_at: None,
             lease: LeaseHold::default(),
+            events: EventLog::default(),
             skew_secs: 0,
             received_versions: BTreeSet::new(),
             unacknowledged_deletes: Vec::new(),
@@ -130,6 +133,7 @@ impl Process {
         self.observed_at_plan.clear();
         self.throttled_until = Time::START;
         self.n_in_flight = 0;
+        self.events = EventLog::default();
     }
 
     pub fn watch(&mut self, resource: WatchedResource) -> &mut Watch {

@@ -82,6 +82,10 @@ impl Simulation {
         self.n_sent + self.n_reads
     }
 
+    fn n_events_recorded(&self) -> u64 {
+        self.processes.iter().map(|one| one.events.n_recorded).sum()
+    }
+
     /// A check of the script.
     pub(crate) fn run_check(&mut self, check: Check) {
         match check {
@@ -103,12 +107,14 @@ impl Simulation {
     }
 
     fn check_quiescence(&mut self, time: Duration) {
-        let before = self.n_requests();
+        let before = (self.n_requests(), self.n_events_recorded());
         self.advance(time);
         self.coverage.count_rule(Rule::Quiescent);
-        if self.n_requests() > before {
-            let n = self.n_requests() - before;
-            self.violate(Rule::Quiescent, || format!("{n} requests without a change"));
+        let after = (self.n_requests(), self.n_events_recorded());
+        if after != before {
+            let (requests, events) = (after.0 - before.0, after.1 - before.1);
+            let text = format!("{requests} requests and {events} Events without a change");
+            self.violate(Rule::Quiescent, || text);
         }
         for report in self.reports() {
             self.coverage.count_rule(Rule::NoLeftovers);

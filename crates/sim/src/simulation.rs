@@ -220,6 +220,7 @@ impl Simulation {
     /// Passes an input to the engine and performs its effects.
     pub(crate) fn handle_input(&mut self, process: usize, input: Input) {
         let now = monotonic(self.now);
+        self.log_input(process, &input);
         let Some(engine) = &mut self.processes[process].engine else { return };
         engine.handle(input, now);
         self.drain(process);
@@ -249,9 +250,12 @@ impl Simulation {
             Effect::LiveRead { id, read } => self.send_read(process, id, read),
             Effect::Relist(resource) => self.relist(process, resource),
             Effect::SyncFinished(synced) => {
+                self.check_reported(process, &synced);
                 self.processes[process].observed_at_plan.remove(&(synced.controller, synced.key));
             }
-            Effect::RecordEvent { .. } => {}
+            Effect::RecordEvent { controller, key, record, uid: _ } => {
+                self.check_event(process, controller, &key, &record);
+            }
         }
     }
 

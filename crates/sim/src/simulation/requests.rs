@@ -32,6 +32,7 @@ impl Simulation {
     ) {
         let is_checked_early = self.has_bug(ClientBug::LeaseCheckedEarly);
         self.check_retry_after(process, &write);
+        self.log_sent(process, id, controller, &write);
         let incarnation = self.processes[process].incarnation;
         let request = Request {
             process,
