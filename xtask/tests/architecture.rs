@@ -126,6 +126,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &[
             "endpointd-client",
             "endpointd-engine",
+            "endpointd-explain",
             "endpointd-model",
             "endpointd-plan",
             "endpointd-playground",

@@ -1,7 +1,10 @@
 //! `endpointd`: selects the subcommand; each has its own file.
 
 mod cli_error;
+#[expect(dead_code, unused_imports, reason = "the first command that uses it comes next")]
+mod cluster;
 mod duration;
+mod input;
 mod plan;
 #[cfg(feature = "playground")]
 mod playground;

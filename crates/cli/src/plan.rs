@@ -1,16 +1,11 @@
 //! `endpointd plan`: prints the writes that the controllers would send for the objects in files.
 //! The plan goes to standard output, everything else to standard error.
 
-mod document;
 mod flags;
-mod json;
 mod load_objects;
 mod render_json;
 mod render_table;
-mod source;
 mod write_summary;
-mod yaml;
-mod yaml_scalar;
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
@@ -21,8 +16,8 @@ use endpointd_plan::{CarriedState, ClusterState, IndexedCluster, Plan};
 pub use self::flags::Flags;
 use self::flags::{Format, KeySelection, Request};
 use self::load_objects::LoadedObjects;
-use self::source::Source;
 use crate::cli_error::CliError;
+use crate::input::Source;
 use crate::stderr;
 
 /// For objects and `--service` without a namespace, as in kubectl.

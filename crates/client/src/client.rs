@@ -69,6 +69,11 @@ impl Client {
         self.transport.url.clone()
     }
 
+    /// The namespace of the context or of this pod; `default` without one.
+    pub fn default_namespace(&self) -> &str {
+        &self.transport.default_namespace
+    }
+
     pub fn stats(&self) -> &Arc<RequestStats> {
         &self.transport.stats
     }

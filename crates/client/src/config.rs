@@ -22,6 +22,10 @@ pub(crate) async fn load(options: &ConnectOptions) -> Result<Config, ConnectErro
     if let Some(server) = server {
         config.cluster_url = server;
     }
+    if let Some(user) = &options.impersonate {
+        config.auth_info.impersonate = Some(user.clone());
+        config.auth_info.impersonate_groups = Some(options.impersonate_groups.clone());
+    }
     if config.cluster_url.scheme() != Some(&uri::Scheme::HTTPS) {
         // Credentials are for encrypted connections. Upstream: `ClientConfig` in client-go's
         // clientcmd/client_config.go.
@@ -223,6 +227,16 @@ contexts: [{{name: blue, context: {{cluster: a, user: a}}}},
         assert_eq!(config.cluster_url, "https://10.9.9.9:6443");
         assert!(config.auth_info.token.is_some());
         assert!(!config.default_retry);
+    }
+
+    #[tokio::test]
+    async fn impersonation_replaces_that_of_the_kubeconfig() {
+        let (_directory, mut options) = kubeconfig("blue");
+        options.impersonate = Some("jane".to_owned());
+        options.impersonate_groups = vec!["viewers".to_owned()];
+        let auth = load(&options).await.unwrap().auth_info;
+        assert_eq!(auth.impersonate.as_deref(), Some("jane"));
+        assert_eq!(auth.impersonate_groups, Some(vec!["viewers".to_owned()]));
     }
 
     #[tokio::test]

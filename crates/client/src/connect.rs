@@ -10,6 +10,9 @@ pub struct ConnectOptions {
     pub context: Option<String>,
     /// Replaces the URL of the cluster. Over plain `http` no credentials are sent.
     pub server: Option<String>,
+    /// Another user to act as, with the groups; the server checks whether that is allowed.
+    pub impersonate: Option<String>,
+    pub impersonate_groups: Vec<String>,
     /// Writes and live reads per second; `None`: no limit.
     pub qps: Option<f32>,
     /// Requests that may exceed `qps` for a moment.

@@ -19,6 +19,7 @@ mod transport;
 
 mod client;
 mod response;
+mod value_read;
 
 mod watcher;
 
@@ -29,3 +30,4 @@ pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
 pub use now::Now;
 pub use stats::{RequestKind, RequestStats};
+pub use value_read::{Content, ListOptions, ReadError, ValueList, ValueResponse};

@@ -30,6 +30,8 @@ pub(crate) struct Body {
 pub(crate) enum Accept {
     Any,
     Json,
+    /// A list with only the metadata of its objects.
+    JsonMetadata,
 }
 
 impl Accept {
@@ -37,6 +39,9 @@ impl Accept {
         match self {
             Self::Any => "application/vnd.kubernetes.protobuf, application/json",
             Self::Json => "application/json",
+            Self::JsonMetadata => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
+            }
         }
     }
 }
@@ -163,7 +168,7 @@ pub(crate) enum Start {
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// For one segment of a path or one value of a query. Continue tokens need it; names hardly ever.
-fn escape(text: &str) -> PercentEncode<'_> {
+pub(crate) fn escape(text: &str) -> PercentEncode<'_> {
     utf8_percent_encode(text, ESCAPED)
 }
 

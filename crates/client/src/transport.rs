@@ -49,6 +49,7 @@ pub(crate) struct Transport {
     session: Mutex<Session>,
     pub(crate) stats: Arc<RequestStats>,
     pub(crate) url: String,
+    pub(crate) default_namespace: String,
 }
 
 /// The connections of one set of credentials.
@@ -62,9 +63,9 @@ struct Session {
 
 impl Transport {
     pub(crate) async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
-        let (service, url) = prepare(&options).await?;
+        let Prepared { service, url, default_namespace } = prepare(&options).await?;
         let session = Mutex::new(Session { service, generation: 0, reloaded: Instant::now() });
-        Ok(Self { options, session, stats: Arc::default(), url })
+        Ok(Self { options, session, stats: Arc::default(), url, default_namespace })
     }
 
     /// Sends a request and reads the whole response, at most `n_bytes_max`.
@@ -161,7 +162,7 @@ impl Transport {
             })
         });
         match prepared {
-            Ok((service, _)) => {
+            Ok(Prepared { service, .. }) => {
                 session.generation += 1;
                 session.service = service.clone();
                 tracing::debug!("credentials rejected: reloaded");
@@ -175,12 +176,20 @@ impl Transport {
     }
 }
 
-async fn prepare(options: &ConnectOptions) -> Result<(HttpService, String), ConnectError> {
+/// Connections, and what the configuration says about the cluster.
+struct Prepared {
+    service: HttpService,
+    url: String,
+    default_namespace: String,
+}
+
+async fn prepare(options: &ConnectOptions) -> Result<Prepared, ConnectError> {
     let config = config::load(options).await?;
     let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+    let default_namespace = config.default_namespace.clone();
     let built = tokio::task::spawn_blocking(move || http_service::build(config)).await;
     let built = built.map_err(|error| ConnectError::Unusable { reason: error.to_string() })?;
-    Ok((built?, url))
+    Ok(Prepared { service: built?, url, default_namespace })
 }
 
 fn http_request(request: &ApiRequest) -> Request<Body> {

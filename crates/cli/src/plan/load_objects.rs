@@ -7,9 +7,8 @@ use endpointd_plan::ClusterState;
 use endpointd_wire::{AnyObject, Decoded, Identity, Malformed};
 
 use super::DEFAULT_NAMESPACE;
-use super::document::{DecodedObject, Document};
-use super::source::Source;
 use crate::cli_error::CliError;
+use crate::input::{DecodedObject, Source, read_objects};
 
 /// The objects of all files.
 #[derive(Default)]
@@ -26,33 +25,8 @@ pub struct LoadedObjects {
 
 pub fn load_objects(sources: &[Source]) -> Result<LoadedObjects, CliError> {
     let mut loaded = LoadedObjects::default();
-    let mut n_documents = 0;
-    for source in sources {
-        for (at, document) in source.documents()?.into_iter().enumerate() {
-            n_documents += usize::from(!matches!(document, Document::Empty));
-            let read = document.objects().map_err(|reason| not_an_object(source, at, &reason))?;
-            read.into_iter().for_each(|read| loaded.add(read));
-        }
-    }
-    if n_documents == 0 {
-        return Err(empty_input(sources));
-    }
+    read_objects(sources)?.into_iter().for_each(|read| loaded.add(read));
     Ok(loaded)
-}
-
-fn not_an_object(source: &Source, at: usize, reason: &str) -> CliError {
-    CliError::new(
-        format!("document {} of {} is not a Kubernetes object: {reason}", at + 1, source.name()),
-        "every document needs `apiVersion` and `kind`, as kubectl writes it with `-o yaml`",
-    )
-}
-
-fn empty_input(sources: &[Source]) -> CliError {
-    let names: Vec<String> = sources.iter().map(Source::name).collect();
-    CliError::new(
-        format!("the input is empty: {}", names.join(", ")),
-        "`kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml` prints the objects that are needed",
-    )
 }
 
 impl LoadedObjects {

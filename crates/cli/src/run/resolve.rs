@@ -33,6 +33,7 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
             qps: flags.kube_api_qps.as_deref().map(qps).transpose()?,
             burst: flags.kube_api_burst.as_deref().map(burst).transpose()?,
             user_agent: format!("endpointd/{version}"),
+            ..ConnectOptions::default()
         },
         settings: settings(flags, seed)?,
         election: election(&flags.election, seed)?,

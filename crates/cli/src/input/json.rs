@@ -1,6 +1,7 @@
 //! Parses a stream of JSON documents, with or without whitespace between them.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -8,7 +9,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
-use super::document::{Document, Item, ParseError};
+use super::document::{Document, FromObject, Item, ParseError};
 
 /// Why a text is not a stream of JSON documents.
 pub enum JsonError {
@@ -18,7 +19,7 @@ pub enum JsonError {
     Invalid(ParseError),
 }
 
-pub fn documents(bytes: &[u8]) -> Result<Vec<Document>, JsonError> {
+pub fn documents<T: FromObject>(bytes: &[u8]) -> Result<Vec<Document<T>>, JsonError> {
     serde_json::Deserializer::from_slice(bytes).into_iter().collect::<Result<_, _>>().map_err(
         |error: serde_json::Error| match error.classify() {
             Category::Eof => JsonError::Truncated(parse_error(&error)),
@@ -36,13 +37,13 @@ fn parse_error(error: &serde_json::Error) -> ParseError {
     ParseError { line, column, reason: reason.to_owned() }
 }
 
-impl<'de> Deserialize<'de> for Document {
+impl<'de, T: FromObject> Deserialize<'de> for Document<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(DocumentVisitor)
+        deserializer.deserialize_any(DocumentVisitor(PhantomData))
     }
 }
 
-struct DocumentVisitor;
+struct DocumentVisitor<T>(PhantomData<T>);
 
 macro_rules! scalars {
     ($($method:ident: $type:ty => $give:expr;)*) => {$(
@@ -52,14 +53,14 @@ macro_rules! scalars {
     )*};
 }
 
-impl<'de> Visitor<'de> for DocumentVisitor {
-    type Value = Document;
+impl<'de, T: FromObject> Visitor<'de> for DocumentVisitor<T> {
+    type Value = Document<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a Kubernetes object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Document, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Document<T>, A::Error> {
         let mut fields = Map::new();
         let mut items = None;
         while let Some(key) = entries.next_key::<String>()? {
@@ -75,12 +76,12 @@ impl<'de> Visitor<'de> for DocumentVisitor {
         Ok(Document::Object { fields, items })
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Document, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Document<T>, A::Error> {
         while entries.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Document::Other("a bare list"))
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Document, E> {
+    fn visit_unit<E: Error>(self) -> Result<Document<T>, E> {
         Ok(Document::Empty)
     }
 
@@ -94,27 +95,27 @@ impl<'de> Visitor<'de> for DocumentVisitor {
 }
 
 /// The value of a top-level `items`.
-enum Items {
-    List(Vec<Item>),
+enum Items<T> {
+    List(Vec<Item<T>>),
     Other(Value),
 }
 
-impl<'de> Deserialize<'de> for Items {
+impl<'de, T: FromObject> Deserialize<'de> for Items<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemsVisitor)
+        deserializer.deserialize_any(ItemsVisitor(PhantomData))
     }
 }
 
-struct ItemsVisitor;
+struct ItemsVisitor<T>(PhantomData<T>);
 
-impl<'de> Visitor<'de> for ItemsVisitor {
-    type Value = Items;
+impl<'de, T: FromObject> Visitor<'de> for ItemsVisitor<T> {
+    type Value = Items<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("anything")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Items, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Items<T>, A::Error> {
         let mut items = Vec::new();
         while let Some(value) = entries.next_element()? {
             items.push(Item::of(value));
@@ -122,11 +123,11 @@ impl<'de> Visitor<'de> for ItemsVisitor {
         Ok(Items::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Items, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Items<T>, A::Error> {
         Value::deserialize(MapAccessDeserializer::new(entries)).map(Items::Other)
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Items, E> {
+    fn visit_unit<E: Error>(self) -> Result<Items<T>, E> {
         Ok(Items::Other(Value::Null))
     }
 

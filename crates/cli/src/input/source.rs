@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::document::{Document, ParseError};
+use super::document::{Document, FromObject, ParseError};
 use super::json::{self, JsonError};
 use super::yaml;
 use crate::cli_error::CliError;
@@ -50,7 +50,7 @@ impl Source {
     }
 
     /// The documents in order.
-    pub fn documents(&self) -> Result<Vec<Document>, CliError> {
+    pub fn documents<T: FromObject>(&self) -> Result<Vec<Document<T>>, CliError> {
         let bytes = self.bytes()?;
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
         let text = str::from_utf8(bytes).map_err(|error| {
@@ -114,7 +114,7 @@ fn unreadable(name: &str, error: &io::Error) -> CliError {
 
 /// Text that begins like JSON is parsed as JSON, which is faster. If that fails, it may
 /// still be YAML, such as `{a: b}` or JSON documents between `---` lines.
-fn parse(text: &str) -> Result<Vec<Document>, ParseError> {
+fn parse<T: FromObject>(text: &str) -> Result<Vec<Document<T>>, ParseError> {
     if !text.trim_start().starts_with(['{', '[']) {
         return yaml::documents(text);
     }

@@ -1,18 +1,29 @@
-//! One document of a file, independent of its format. List items are decoded one by one, so that a
-//! large dump is never in memory as a tree of JSON values.
+//! One document of a file, independent of its format. List items are converted one by one, so that
+//! with compact objects a large dump is never in memory as a tree of JSON values.
 
 use std::fmt;
 
 use endpointd_wire::{AnyObject, Identity, Malformed, flatten};
 use serde_json::{Map, Value};
 
+/// What a command keeps of each object: the whole value, or less.
+pub trait FromObject {
+    fn from_object(value: Value) -> Self;
+}
+
+impl FromObject for Value {
+    fn from_object(value: Value) -> Self {
+        value
+    }
+}
+
 /// A parsed document.
-pub enum Document {
+pub enum Document<T> {
     Empty,
     Object {
         /// Without `items` if it is a list.
         fields: Map<String, Value>,
-        items: Option<Vec<Item>>,
+        items: Option<Vec<Item<T>>>,
     },
     /// Not an object; says what it is instead.
     Other(&'static str),
@@ -20,8 +31,8 @@ pub enum Document {
 
 /// An element of a top-level `items`. kubectl writes `items` before `kind`, so the kind of the list
 /// is known only at the end of the document.
-pub enum Item {
-    Decoded(DecodedObject),
+pub enum Item<T> {
+    Converted(T),
     /// Has no `kind`, or is a list itself: needs the kind of the surrounding list.
     Pending(Value),
 }
@@ -49,30 +60,30 @@ impl fmt::Display for ParseError {
     }
 }
 
-impl Item {
+impl<T: FromObject> Item<T> {
     pub fn of(value: Value) -> Self {
         match text(&value, "kind") {
             Some(kind) if !(kind.ends_with("List") && is_list(&value)) => {
-                Self::Decoded(DecodedObject::of(&value))
+                Self::Converted(T::from_object(value))
             }
             Some(_) | None => Self::Pending(value),
         }
     }
 }
 
-impl DecodedObject {
-    fn of(value: &Value) -> Self {
-        match AnyObject::from_value(value) {
+impl FromObject for DecodedObject {
+    fn from_object(value: Value) -> Self {
+        match AnyObject::from_value(&value) {
             Ok(Some(object)) => Self::Known(object.into()),
-            Ok(None) => Self::Ignored(text(value, "kind").unwrap_or_default().to_owned()),
+            Ok(None) => Self::Ignored(text(&value, "kind").unwrap_or_default().to_owned()),
             Err(malformed) => Self::Malformed(malformed),
         }
     }
 }
 
-impl Document {
+impl<T: FromObject> Document<T> {
     /// The objects of the document; the error says why it is not a Kubernetes object.
-    pub fn objects(self) -> Result<Vec<DecodedObject>, String> {
+    pub fn objects(self) -> Result<Vec<T>, String> {
         let (fields, items) = match self {
             Self::Empty => return Ok(Vec::new()),
             Self::Other(what) => return Err(what.to_owned()),
@@ -85,23 +96,23 @@ impl Document {
             }
         }
         if !is_list(&value) {
-            return Ok(vec![DecodedObject::of(&value)]);
+            return Ok(vec![T::from_object(value)]);
         }
         match items {
             Some(items) => Ok(items.into_iter().flat_map(|item| resolve(item, &value)).collect()),
             // `items` is missing, or is malformed because it is not a list.
-            None => Ok(flatten(value).iter().map(DecodedObject::of).collect()),
+            None => Ok(flatten(value).into_iter().map(T::from_object).collect()),
         }
     }
 }
 
-fn resolve(item: Item, list: &Value) -> Vec<DecodedObject> {
+fn resolve<T: FromObject>(item: Item<T>, list: &Value) -> Vec<T> {
     match item {
-        Item::Decoded(read) => vec![read],
+        Item::Converted(read) => vec![read],
         Item::Pending(value) => {
             let mut around = head(list);
             around.insert("items".to_owned(), Value::Array(vec![value]));
-            flatten(Value::Object(around)).iter().map(DecodedObject::of).collect()
+            flatten(Value::Object(around)).into_iter().map(T::from_object).collect()
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 use serde_json::{Map, Value};
 
-use super::document::{Document, Item, ParseError};
+use super::document::{Document, FromObject, Item, ParseError};
 use super::yaml_scalar::scalar;
 
 /// The limit of serde_json, too.
@@ -21,7 +21,7 @@ const NODE_BYTES: usize = 32;
 /// Inserts the entries of other mappings: <https://yaml.org/type/merge.html>.
 const MERGE_KEY: &str = "<<";
 
-pub fn documents(text: &str) -> Result<Vec<Document>, ParseError> {
+pub fn documents<T: FromObject>(text: &str) -> Result<Vec<Document<T>>, ParseError> {
     let parser = Parser::new_from_str(text);
     let mut composer = Composer { parser, anchors: BTreeMap::new(), n_copied_bytes: 0 };
     let mut documents = Vec::new();
@@ -50,7 +50,7 @@ impl<'t> Composer<'t> {
         }
     }
 
-    fn document(&mut self) -> Result<Document, ParseError> {
+    fn document<T: FromObject>(&mut self) -> Result<Document<T>, ParseError> {
         self.anchors.clear();
         let (event, mark) = self.next()?;
         if !matches!(event, Event::MappingStart(..)) {

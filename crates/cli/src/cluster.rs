@@ -1,0 +1,67 @@
+//! Reads complete objects for commands that explain and compare: from a cluster, from files, or from
+//! both. Start at [`load`].
+
+mod connect;
+mod flags;
+mod follow_up;
+mod live;
+mod resource;
+
+use endpointd_client::Client;
+use endpointd_explain::Objects;
+use serde_json::Value;
+
+pub use self::connect::{connect, run_async};
+pub use self::flags::{ConnectFlags, FileFlags, NamespaceFlags};
+pub use self::follow_up::follow_up;
+pub use self::live::{Scope, read_live};
+
+use crate::cli_error::CliError;
+use crate::input::{self, Source};
+
+/// In a dump, a kind without objects may simply not have been dumped. Without these two, a dump
+/// would say nothing at all.
+const EXPECTED_IN_FILES: [&str; 2] = ["Service", "Pod"];
+
+/// Where the objects came from.
+pub struct Loaded {
+    pub objects: Objects,
+    /// `None` for files.
+    pub client: Option<Client>,
+    /// The namespaces that were read.
+    pub scope: Scope,
+}
+
+/// Reads the namespace, or all of them, from the cluster; or the files, if there are some.
+pub async fn load(
+    connect_flags: &ConnectFlags,
+    namespace: &NamespaceFlags,
+    files: &FileFlags,
+) -> Result<Loaded, CliError> {
+    if !files.files.is_empty() {
+        let objects = read_files(files)?;
+        return Ok(Loaded { objects, client: None, scope: namespace.scope(None) });
+    }
+    let client = connect(connect_flags).await?;
+    let scope = namespace.scope(Some(&client));
+    let objects = read_live(&client, &scope).await?;
+    Ok(Loaded { objects, client: Some(client), scope })
+}
+
+/// The objects in the files; of one name, the last counts.
+fn read_files(files: &FileFlags) -> Result<Objects, CliError> {
+    let mut objects = Objects::default();
+    for object in values(files)? {
+        if let Some(kind) = object.get("kind").and_then(Value::as_str) {
+            objects.complete(kind);
+        }
+        objects.add(object);
+    }
+    EXPECTED_IN_FILES.iter().for_each(|kind| objects.complete(kind));
+    objects.assume_nodes();
+    Ok(objects)
+}
+
+pub fn values(files: &FileFlags) -> Result<Vec<Value>, CliError> {
+    input::read_objects(&Source::find(&files.files)?)
+}
