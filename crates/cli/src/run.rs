@@ -47,6 +47,7 @@ fn cli_error(error: RunError) -> CliError {
         RunError::Connect(_) => "",
         RunError::Bind { .. } => "choose another with `--metrics-bind-address`, or `0` for none",
         RunError::Election(_) => "see `--leader-elect-lease-duration` and related flags",
+        RunError::Thread(_) => "check the limit of threads (`ulimit -u`)",
         RunError::TaskEnd(_) => "this is a bug: please report it with the log",
     };
     let message = error.to_string();

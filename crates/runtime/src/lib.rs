@@ -13,6 +13,7 @@ mod dispatcher;
 mod leadership;
 mod state_log;
 mod status_publisher;
+mod status_server;
 mod supervisor;
 mod watches;
 

@@ -10,15 +10,16 @@ use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, ConnectError, ConnectOptions};
 use endpointd_engine::{Engine, Settings};
 use endpointd_model::SharedStr;
-use endpointd_status::{KeyQueries, LeadershipStatus, Metrics, ProcessInfo, StatusHandle, serve};
+use endpointd_status::{
+    AddedPages, KeyQueries, LeadershipStatus, Metrics, ProcessInfo, Site, StatusHandle,
+};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
 
 use crate::dispatcher::RequestDispatcher;
 use crate::event_loop::EventLoop;
 use crate::leadership::Leadership;
 use crate::status_publisher::StatusPublisher;
+use crate::status_server::StatusServer;
 use crate::supervisor::{Supervisor, TaskEnd};
 use crate::watches::WatchTasks;
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub election: Option<ElectionOptions>,
     /// Where metrics, health checks, and status are served; `None`: nowhere.
     pub status: Option<SocketAddr>,
+    /// Further pages for the loopback server.
+    pub added_pages: Option<AddedPages>,
     pub version: SharedStr,
 }
 
@@ -48,6 +51,8 @@ pub enum RunError {
     Bind { address: SocketAddr, reason: io::Error },
     #[error(transparent)]
     Election(#[from] InvalidElectionConfig),
+    #[error("cannot start the thread of the status server: {0}")]
+    Thread(io::Error),
     #[error(transparent)]
     TaskEnd(#[from] TaskEnd),
 }
@@ -59,7 +64,7 @@ pub async fn run(
     on_start: impl FnOnce(Running),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let Options { connect, settings, election, status, version } = options;
+    let Options { connect, settings, election, status, added_pages, version } = options;
     if let Some(election) = &election {
         election.check()?;
     }
@@ -79,7 +84,8 @@ pub async fn run(
     let metrics = Metrics::new();
     on_start(Running { status: status.clone(), metrics: metrics.clone(), address });
 
-    let parts = Parts { client, settings, election, listener, status, key_queries, metrics };
+    let parts =
+        Parts { client, settings, election, listener, added_pages, status, key_queries, metrics };
     let (mut event_loop, server) = parts.start()?;
     let ended = event_loop.run_until(shutdown).await;
     let EventLoop { leadership, watches, mut supervisor, .. } = event_loop;
@@ -97,7 +103,8 @@ struct Parts {
     client: Client,
     settings: Settings,
     election: Option<ElectionOptions>,
-    listener: Option<TcpListener>,
+    listener: Option<std::net::TcpListener>,
+    added_pages: Option<AddedPages>,
     status: StatusHandle,
     key_queries: KeyQueries,
     metrics: Metrics,
@@ -105,11 +112,23 @@ struct Parts {
 
 impl Parts {
     /// Spawns all tasks.
-    fn start(self) -> Result<(EventLoop, Option<StatusServer>), InvalidElectionConfig> {
-        let Self { client, settings, election, listener, status, key_queries, metrics } = self;
+    fn start(self) -> Result<(EventLoop, Option<StatusServer>), RunError> {
+        let Self {
+            client,
+            settings,
+            election,
+            listener,
+            added_pages,
+            status,
+            key_queries,
+            metrics,
+        } = self;
         let mut supervisor = Supervisor::default();
-        let server = listener
-            .map(|listener| StatusServer::start(listener, &status, &metrics, &mut supervisor));
+        let server = listener.map(|listener| {
+            let site = site(status.clone(), metrics.clone(), added_pages);
+            StatusServer::start(listener, site, &mut supervisor)
+        });
+        let server = server.transpose().map_err(RunError::Thread)?;
         let leadership = Leadership::start(client.clone(), election, &mut supervisor)?;
         let (recorder, recorder_task) = Recorder::new(client.clone());
         supervisor.spawn("events", recorder_task);
@@ -132,33 +151,24 @@ impl Parts {
     }
 }
 
-struct StatusServer {
-    task: AbortHandle,
-    /// Dropping it asks the server to stop.
-    stop: oneshot::Sender<()>,
+/// The listener is for another thread.
+async fn bind(address: SocketAddr) -> Result<std::net::TcpListener, RunError> {
+    let bound = TcpListener::bind(address).await.and_then(TcpListener::into_std);
+    bound.map_err(|reason| RunError::Bind { address, reason })
 }
 
-impl StatusServer {
-    fn start(
-        listener: TcpListener,
-        handle: &StatusHandle,
-        metrics: &Metrics,
-        supervisor: &mut Supervisor,
-    ) -> Self {
-        let (stop, stopped) = oneshot::channel::<()>();
-        let stopped = async move { drop(stopped.await) };
-        let server = serve(listener, handle.clone(), metrics.clone(), stopped);
-        Self { task: supervisor.spawn("status server", server), stop }
+fn site(
+    status: StatusHandle,
+    metrics: Metrics,
+    added_pages: Option<AddedPages>,
+) -> impl FnOnce() -> Site + Send + 'static {
+    move || {
+        let site = Site::new(&status, &metrics);
+        match added_pages {
+            Some(pages) => site.with_added(pages(&status, &metrics)),
+            None => site,
+        }
     }
-
-    async fn stop(self, supervisor: &mut Supervisor) {
-        drop(self.stop);
-        supervisor.wait_for(&self.task).await;
-    }
-}
-
-async fn bind(address: SocketAddr) -> Result<TcpListener, RunError> {
-    TcpListener::bind(address).await.map_err(|reason| RunError::Bind { address, reason })
 }
 
 fn process_info(version: SharedStr, election: Option<&ElectionOptions>) -> ProcessInfo {

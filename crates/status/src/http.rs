@@ -30,15 +30,34 @@ endpointd
 /report?key=NS/NAME      one key, as JSON
 ";
 
+/// Pages of another crate, for the loopback server: called once, when the server starts. The
+/// router has no fallback and none of the paths of [`Site::new`]; both would be a panic.
+///
+/// A response with the content type `text/event-stream` may stay open for as long as it likes and
+/// has a place of its own (at most 128); every other response must end within 30 seconds. The
+/// handlers run on the thread of the status server, never on that of the event loop: a handler that
+/// computes for long delays other pages, but no sync. They get what the event loop published
+/// ([`StatusHandle::snapshot`]) and can ask it through bounded channels, as `/report?key=` does.
+pub type AddedPages = Box<dyn FnOnce(&StatusHandle, &Metrics) -> Router + Send>;
+
+/// The pages of one server.
+pub struct Site(Router);
+
+impl Site {
+    pub fn new(status: &StatusHandle, metrics: &Metrics) -> Self {
+        Self(router(status.clone(), metrics.clone()))
+    }
+
+    /// For the loopback server, which only processes of the same host or pod reach.
+    pub fn with_added(self, added: Router) -> Self {
+        Self(self.0.merge(added))
+    }
+}
+
 /// Serves until `shutdown` resolves, then lets the responses in flight finish. A listener that
 /// cannot accept is tried again.
-pub async fn serve(
-    listener: TcpListener,
-    status: StatusHandle,
-    metrics: Metrics,
-    shutdown: impl Future,
-) {
-    connections::serve(listener, router(status, metrics), shutdown).await;
+pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
+    connections::serve(listener, site.0, shutdown).await;
 }
 
 #[derive(Clone)]

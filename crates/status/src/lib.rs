@@ -15,10 +15,11 @@ mod json;
 
 mod connections;
 mod http;
+mod places;
 
 pub use handle::{HEARTBEAT_AGE_MAX, LeadershipStatus, ProcessInfo, StatusHandle, StatusSnapshot};
 pub use health::{Check, live, ready};
-pub use http::serve;
+pub use http::{AddedPages, Site, serve};
 pub use json::render_json;
 pub use key_query::{KeyQueries, KeyQuery};
 pub use metrics::{CompletedWrite, Family, FamilyKind, Metrics};

@@ -60,6 +60,7 @@ fn start(runtime: &Runtime) -> Api {
         settings: endpointd_engine::Settings::default(),
         election: None,
         status: None,
+        added_pages: None,
         version: "test".into(),
     };
     let (sender, receiver) = std::sync::mpsc::channel();

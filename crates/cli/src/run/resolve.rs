@@ -38,6 +38,7 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
         settings: settings(flags, seed)?,
         election: election(&flags.election, seed)?,
         status: address(&flags.metrics_bind_address)?,
+        added_pages: None,
         version: version.into(),
     })
 }

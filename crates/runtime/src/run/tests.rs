@@ -12,6 +12,7 @@ use endpointd_status::{live, ready};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::*;
@@ -44,7 +45,8 @@ async fn parts() -> Parts {
         client: Client::connect(options).await.unwrap(),
         settings: Settings::default(),
         election,
-        listener: Some(TcpListener::bind("127.0.0.1:0").await.unwrap()),
+        listener: Some(bind("127.0.0.1:0".parse().unwrap()).await.unwrap()),
+        added_pages: None,
         status,
         key_queries,
         metrics: Metrics::new(),
@@ -179,4 +181,35 @@ async fn report_of_a_healthy_key_has_a_row_for_each_controller() {
     for row in rows {
         assert_eq!((&row["failures"], &row["state"]), (&json!(0), &json!("idle")), "{row}");
     }
+}
+
+/// Asks without the runtime of this thread, which does nothing meanwhile.
+fn get_while_blocking(address: SocketAddr, path: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(WAIT_MAX)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("it answers although the event loop is busy");
+    response
+}
+
+#[tokio::test]
+async fn pages_are_rendered_while_the_event_loop_is_busy() {
+    let parts = parts().await;
+    let address = parts.listener.as_ref().unwrap().local_addr().unwrap();
+    let (_event_loop, _server) = parts.start().unwrap();
+    for path in ["/livez", "/metrics"] {
+        let response = get_while_blocking(address, path);
+        assert!(response.starts_with("HTTP/1.1 200"), "{path}: {response}");
+    }
+}
+
+#[tokio::test]
+async fn panic_while_pages_are_added_ends_the_event_loop() {
+    let added_pages: AddedPages = Box::new(|_, _| panic_now());
+    let parts = Parts { added_pages: Some(added_pages), ..parts().await };
+    let (mut event_loop, _server) = parts.start().unwrap();
+    let ended = timeout(WAIT_MAX, event_loop.run_until(pending())).await.expect("it ends");
+    assert_eq!(ended.unwrap_err().to_string(), "task `status server` panicked: a bug");
 }

@@ -1,21 +1,15 @@
 //! The pages over a real socket.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
 use endpointd_model::Key;
-use endpointd_status::{KeyQueries, LeadershipStatus, Metrics, StatusHandle, serve};
-use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use endpointd_status::LeadershipStatus;
+use serde_json::json;
 
-use crate::fixture::{engine_status, handle};
+use crate::fixture::engine_status;
+use crate::server::{Server, get_json};
 
 #[tokio::test]
 async fn every_page_answers() {
-    let site = Site::open().await;
+    let site = Server::open().await;
     assert_eq!(site.get("/livez").await, (200, "ok".into()));
     assert_eq!(site.get("/healthz").await, (200, "ok".into()));
     let (status, text) = site.get("/readyz").await;
@@ -32,7 +26,7 @@ async fn every_page_answers() {
 
 #[tokio::test]
 async fn verbose_health_page_lists_each_check() {
-    let site = Site::open().await;
+    let site = Server::open().await;
     site.handle.publish(engine_status());
     let expected = "[+]process ok\n[+]engine ok\n[+]services ok\n[+]pods ok\n[+]endpointslices ok\n\
                     readyz check passed\n";
@@ -48,7 +42,7 @@ async fn verbose_health_page_lists_each_check() {
 
 #[tokio::test]
 async fn report_shows_leadership_keys_and_watches() {
-    let site = Site::open().await;
+    let site = Server::open().await;
     let (status, value) = site.get_json("/report").await;
     assert_eq!((status, &value["error"]), (503, &json!("no status published yet")));
 
@@ -70,7 +64,7 @@ async fn report_shows_leadership_keys_and_watches() {
 /// The rows of the snapshot are not enough: a healthy key has none there.
 #[tokio::test]
 async fn report_of_a_key_is_answered_by_the_event_loop() {
-    let mut site = Site::open().await;
+    let mut site = Server::open().await;
     let row = engine_status().keys.remove(0);
     let answer = async {
         let query = site.queries.next().await;
@@ -88,7 +82,7 @@ async fn report_of_a_key_is_answered_by_the_event_loop() {
 
 #[tokio::test]
 async fn report_of_a_key_is_unavailable_when_the_event_loop_has_ended() {
-    let mut site = Site::open().await;
+    let mut site = Server::open().await;
     let refuse = async { drop(site.queries.next().await) };
     let address = site.address;
     let ((status, value), ()) = tokio::join!(get_json(address, "/report?key=shop/web"), refuse);
@@ -97,7 +91,7 @@ async fn report_of_a_key_is_unavailable_when_the_event_loop_has_ended() {
 
 #[tokio::test]
 async fn malformed_key_is_a_bad_request() {
-    let site = Site::open().await;
+    let site = Server::open().await;
     for wrong in ["web", "/web", "shop/", "a/b/c", ""] {
         let (status, _) = site.get_json(&format!("/report?key={wrong}")).await;
         assert_eq!(status, 400, "{wrong:?}");
@@ -106,7 +100,7 @@ async fn malformed_key_is_a_bad_request() {
 
 #[tokio::test]
 async fn pretty_report_has_several_lines() {
-    let site = Site::open().await;
+    let site = Server::open().await;
     site.handle.publish(engine_status());
     let (_, compact) = site.get("/report").await;
     let (_, pretty) = site.get("/report?pretty").await;
@@ -116,104 +110,7 @@ async fn pretty_report_has_several_lines() {
 
 #[tokio::test]
 async fn unknown_page_is_a_json_error() {
-    let site = Site::open().await;
+    let site = Server::open().await;
     let (status, value) = site.get_json("/unknown").await;
     assert_eq!((status, &value["error"]), (404, &json!("no such page: /unknown")));
-}
-
-/// The kubelet's probes come through the same port.
-#[tokio::test]
-async fn idle_connections_do_not_block_probes() {
-    let site = Site::open().await;
-    let mut idle = Vec::new();
-    for _ in 0..100 {
-        idle.push(TcpStream::connect(site.address).await.unwrap());
-    }
-    assert_eq!(site.get("/livez").await, (200, "ok".into()));
-    drop(idle);
-    site.close().await;
-}
-
-/// No client holds a connection slot between two scrapes, even if it asks for keep-alive.
-#[tokio::test]
-async fn connection_closes_after_one_response() {
-    let site = Site::open().await;
-    let answer = site.ask("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("connection: close\r\n"), "{answer}");
-}
-
-#[tokio::test]
-async fn malformed_request_is_rejected() {
-    let site = Site::open().await;
-    assert!(site.ask("\0\0 nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400"));
-    assert_eq!(site.get("/livez").await, (200, "ok".into()));
-}
-
-#[tokio::test]
-async fn shutdown_does_not_wait_for_idle_connections() {
-    let site = Site::open().await;
-    let idle = TcpStream::connect(site.address).await.unwrap();
-    assert_eq!(site.get("/livez").await, (200, "ok".into()));
-    let closing = tokio::time::timeout(Duration::from_secs(10), site.close());
-    closing.await.expect("it closes");
-    drop(idle);
-}
-
-struct Site {
-    handle: StatusHandle,
-    queries: KeyQueries,
-    address: SocketAddr,
-    close: oneshot::Sender<()>,
-    served: JoinHandle<()>,
-}
-
-impl Site {
-    async fn open() -> Self {
-        let (handle, queries) = handle();
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
-        let address = listener.local_addr().expect("it is bound");
-        let (close, closed) = oneshot::channel();
-        let shutdown = async { drop(closed.await) };
-        let served = tokio::spawn(serve(listener, handle.clone(), Metrics::new(), shutdown));
-        Self { handle, queries, address, close, served }
-    }
-
-    async fn ask(&self, request: &str) -> String {
-        ask(self.address, request).await
-    }
-
-    async fn get(&self, path: &str) -> (u16, String) {
-        get(self.address, path).await
-    }
-
-    async fn get_json(&self, path: &str) -> (u16, Value) {
-        get_json(self.address, path).await
-    }
-
-    async fn close(self) {
-        self.close.send(()).expect("the site is still open");
-        self.served.await.expect("no panic");
-    }
-}
-
-/// Sends a request and reads until the server closes the connection.
-async fn ask(address: SocketAddr, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("the server listens");
-    stream.write_all(request.as_bytes()).await.expect("the server reads requests");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("the response is UTF-8");
-    answer
-}
-
-async fn get(address: SocketAddr, path: &str) -> (u16, String) {
-    let answer = ask(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
-    let status = head.split(' ').nth(1).expect("a status line").parse().expect("a number");
-    (status, body.to_owned())
-}
-
-async fn get_json(address: SocketAddr, path: &str) -> (u16, Value) {
-    let (status, text) = get(address, path).await;
-    (status, serde_json::from_str(&text).expect("the page is JSON"))
 }

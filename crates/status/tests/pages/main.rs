@@ -2,7 +2,9 @@
 //! upstream.
 
 mod fixture;
+mod server;
 
+mod connections;
 mod exposition;
 mod health;
 mod http;
