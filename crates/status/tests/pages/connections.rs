@@ -1,6 +1,7 @@
 //! Connections that are idle, slow, many, or streams.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -125,6 +126,13 @@ async fn shutdown_does_not_wait_for_idle_connections() {
     drop(idle);
 }
 
+/// Opens a connection and sends nothing until the server closes it.
+async fn wait_idle(address: SocketAddr) {
+    if let Ok(mut stream) = TcpStream::connect(address).await {
+        let _ = stream.read(&mut [0]).await;
+    }
+}
+
 /// Probes are answered in time while 2,000 connections are kept open without a request and the
 /// metrics are scraped a hundred times a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -137,9 +145,7 @@ async fn idle_connections_and_scrapes_do_not_delay_probes() {
         let is_over = is_over.clone();
         tokio::spawn(async move {
             while !is_over.load(Ordering::Relaxed) {
-                // Opened again as soon as the server has closed it.
-                let Ok(mut stream) = TcpStream::connect(address).await else { continue };
-                let _ = stream.read(&mut [0]).await;
+                wait_idle(address).await;
             }
         })
     });
