@@ -1,11 +1,12 @@
 //! The engine: inputs in, effects out. It routes each input to the component that owns the state
 //! concerned, and starts syncs while the controllers have room.
 
+mod responses;
+
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    EventRecord, Key, LiveRead, LiveReadResult, ResourceEvent, WatchSignal, WatchedResource,
-    WriteResult,
+    EventRecord, Key, LiveRead, ResourceEvent, WatchSignal, WatchedResource, WriteResult,
 };
 use endpointd_plan::Plan;
 use endpointd_rng::SplitMix64;
@@ -14,19 +15,15 @@ use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
 use crate::deferred_deletes::order_writes;
 use crate::deletion_limiter::DeletionLimiter;
-use crate::failure_events::write_failure_event;
-use crate::in_flight::{Owner, ReadOutcome, SyncEnd};
+use crate::in_flight::{Owner, SyncEnd};
 use crate::observed::{Observed, Reaction, resource_of};
 use crate::outage::Outage;
 use crate::planning::{self, Planned};
-use crate::requests::{PendingRead, PendingRequest};
-use crate::retry::{NODE_RETRY, RetryContext};
+use crate::retry::RetryContext;
 use crate::status;
 use crate::syncs::Syncs;
 use crate::write_order::{DeferredPlans, deferred_until};
-use crate::{
-    Effect, EngineStatus, Input, KeyStatus, MonotonicTime, RequestId, Settings, SyncResult,
-};
+use crate::{Effect, EngineStatus, Input, KeyStatus, MonotonicTime, Settings, SyncResult};
 
 /// All state of the three controllers. It has no clock: every call passes the time.
 #[derive(Debug)]
@@ -297,60 +294,6 @@ impl Engine {
         self.advance(&work.owner, now);
     }
 
-    fn on_write_result(&mut self, id: RequestId, result: WriteResult, now: MonotonicTime) {
-        let Some(request) = self.syncs.on_write_result(id, &result) else { return };
-        if let WriteResult::Failed(failure) = &result
-            && let Some(record) = write_failure_event(&request, failure)
-        {
-            self.record_event(&request.owner, record);
-        }
-        let is_outage_over = self.outage.on_write_result(&result, now);
-        let dirty = self.observed.apply_write_result(&request, result);
-        if is_outage_over {
-            self.controllers.expedite_after_outage(now, &mut self.jitter);
-        }
-        self.controllers.enqueue(dirty, now);
-        self.advance(&request.owner, now);
-    }
-
-    fn on_live_read(&mut self, id: RequestId, result: LiveReadResult, now: MonotonicTime) {
-        match self.syncs.requests_mut().complete(id) {
-            Some(PendingRequest::NodeRead(name)) => {
-                let is_failed = matches!(result, LiveReadResult::Failed(_));
-                let changes = self.observed.apply_read(&LiveRead::Node(name), result);
-                let due = if is_failed { now + NODE_RETRY } else { now };
-                self.controllers.enqueue(changes.dirty, due);
-            }
-            Some(PendingRequest::Read(request)) => {
-                let outcome = self.apply_live_read(&request, result, now);
-                self.syncs.on_read(&request, outcome);
-                self.advance(&request.owner, now);
-            }
-            Some(PendingRequest::Write(_)) | None => {}
-        }
-    }
-
-    fn apply_live_read(
-        &mut self,
-        request: &PendingRead,
-        result: LiveReadResult,
-        now: MonotonicTime,
-    ) -> ReadOutcome {
-        let PendingRead { owner, read, baseline } = request;
-        if self.observed.is_superseded(read, &result, baseline) {
-            return ReadOutcome::Superseded;
-        }
-        if let LiveReadResult::Failed(failure) = result {
-            self.outage.record_failure(failure.kind, now);
-            return ReadOutcome::Failed(failure);
-        }
-        self.end_outage(now);
-        self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result);
-        let changes = self.observed.apply_read(read, result);
-        self.apply_changes(changes, now);
-        ReadOutcome::Applied
-    }
-
     fn advance(&mut self, owner: &Owner, now: MonotonicTime) {
         if let Some(end) = self.syncs.advance(owner, self.is_leading, &self.observed) {
             self.finish(owner, end, now);
@@ -372,12 +315,6 @@ impl Engine {
         if let Some(summary) = end.summary {
             let summary = summary.ended(result, now.since(end.planned_at));
             self.syncs.push_effect(Effect::SyncFinished(Box::new(summary)));
-        }
-    }
-
-    fn end_outage(&mut self, now: MonotonicTime) {
-        if self.outage.record_success() {
-            self.controllers.expedite_after_outage(now, &mut self.jitter);
         }
     }
 
