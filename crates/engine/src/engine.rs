@@ -273,6 +273,7 @@ impl Engine {
         for record in event_records {
             self.record_event(&work.owner, record);
         }
+        let rests_on_absence = !absent.is_empty();
         let unconfirmed: BTreeSet<LiveRead> =
             absent.into_iter().filter(|read| !confirmed.contains(read)).collect();
         if !unconfirmed.is_empty() {
@@ -282,10 +283,7 @@ impl Engine {
             return self.syncs.start_reading(&work, unconfirmed, &self.observed, now);
         }
         let n_endpoints = self.observed.cache().n_objects(WatchedResource::Endpoints);
-        if !confirmed.is_empty()
-            && !writes.is_empty()
-            && let Err(due) = self.deletion_limiter.try_acquire(n_endpoints, now)
-        {
+        if rests_on_absence && let Err(due) = self.deletion_limiter.try_acquire(n_endpoints, now) {
             return self.controllers.postpone(&work, due, now);
         }
         let summary = work.summary(counts, hints, now).with_writes(&writes);

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use endpointd_model::{LiveRead, Object, PublishedResource, WatchedResource};
 
-use crate::objects::{addresses, converged, endpoints, key, node, pod};
+use crate::cluster::WriteFault;
+use crate::objects::{addresses, converged, endpoints, key, node, pod, service};
 
 #[test]
 fn deleted_service_has_its_endpoints_deleted_after_a_live_read() {
@@ -56,6 +57,17 @@ fn mass_deletions_are_rate_limited() {
     cluster.advance(Duration::from_secs(600));
     assert_eq!(n_deleted(&cluster), 100, "after all");
     assert!(!cluster.report().deletion_limiter.is_active);
+}
+
+#[test]
+fn creates_repeated_after_lost_requests_are_no_deletions() {
+    let mut cluster = converged(&[]);
+    cluster.write_faults.extend(vec![WriteFault::DroppedNoResponse; 60]);
+    (0..30).for_each(|n| cluster.put_service(service(&format!("s{n}"))));
+    cluster.advance(Duration::from_secs(5));
+    assert_eq!(cluster.published().len(), 60, "a slice and Endpoints of each");
+    let limiter = cluster.report().deletion_limiter;
+    assert_eq!((limiter.is_active, limiter.n_deletions_last_minute), (false, 0));
 }
 
 #[test]
