@@ -9,6 +9,7 @@ use endpointd_wire::Encoding;
 use tokio::sync::mpsc;
 
 use crate::connect::{ConnectError, ConnectOptions};
+use crate::election::WritePermit;
 use crate::rate_limiter::RateLimiter;
 use crate::request::{Accept, ApiRequest};
 use crate::response;
@@ -79,9 +80,23 @@ impl Client {
     }
 
     /// Sends a write once. It is not sent again when the response is lost: see
-    /// [`WriteResult::NoResponse`].
-    pub async fn send(&self, write: &Write) -> WriteResult {
-        self.wait_for_rate_limit().await;
+    /// [`WriteResult::NoResponse`]. No byte leaves after the permit has ended, and nothing waits for
+    /// a response any longer: another process could lead by the time it arrives.
+    pub async fn send(&self, write: &Write, permit: &WritePermit) -> WriteResult {
+        let mut is_begun = false;
+        let sent = permit.while_valid(async {
+            self.wait_for_rate_limit().await;
+            is_begun = true;
+            self.send_now(write).await
+        });
+        match sent.await {
+            Some(result) => result,
+            None if is_begun => response::lease_lost(write),
+            None => WriteResult::NotLeader,
+        }
+    }
+
+    async fn send_now(&self, write: &Write) -> WriteResult {
         let mut request = self.with_accept(ApiRequest::of_write(write, self.encoding()));
         let mut response = self.request(&request).await;
         let is_unsupported = matches!(&response, Ok(ApiResponse { code: 415, .. }));

@@ -7,14 +7,16 @@
 mod elector;
 mod lease;
 mod machine;
+mod write_permit;
 
 use std::time::Duration;
 
 use endpointd_model::Key;
 
-pub use elector::{LeaderElector, LeaderGuard};
+pub use elector::LeaderElector;
 pub use lease::{LeaderElectionRecord, Lease, LeaseWriteError};
 pub use machine::{Action, Election};
+pub use write_permit::{LeaderGuard, WritePermit};
 
 /// As `--leader-elect-*` of kube-controller-manager.
 #[derive(Clone, Debug, PartialEq, Eq)]

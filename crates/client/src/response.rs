@@ -44,6 +44,14 @@ pub(crate) fn write_result(
     }
 }
 
+/// The lease was lost after the request had begun: it may have been received and applied.
+pub(crate) fn lease_lost(write: &Write) -> WriteResult {
+    let (verb, resource, key) = (write.verb(), write.resource().as_str(), write.key());
+    let message = format!("{verb} {resource} {key}: the lease was lost before the response");
+    let kind = FailureKind::Unreachable;
+    WriteResult::NoResponse(Failure { kind, message: message.into() })
+}
+
 fn applied(request: &ApiRequest, write: &Write, response: &ApiResponse) -> WriteResult {
     let stored = decode_written(request, write, response);
     let is_delete = matches!(write, Write::Delete(_));

@@ -5,12 +5,12 @@ use std::future::Future;
 use std::time::Instant;
 
 use endpointd_client::Client;
+use endpointd_client::election::WritePermit;
 use endpointd_engine::{Input, RequestId};
-use endpointd_model::{Controller, LiveRead, Write, WriteResult};
+use endpointd_model::{Controller, LiveRead, Write};
 use endpointd_status::{CompletedWrite, Metrics};
 use tokio::task::{JoinError, JoinSet};
 
-use crate::leadership::WritePermit;
 use crate::supervisor::TaskEnd;
 
 pub struct RequestDispatcher {
@@ -34,9 +34,7 @@ impl RequestDispatcher {
         let metrics = self.metrics.clone();
         self.spawn(async move {
             let started = Instant::now();
-            // Checked again here: the lease may have expired since the engine decided.
-            let result =
-                if permit.may_write() { client.send(&write).await } else { WriteResult::NotLeader };
+            let result = client.send(&write, &permit).await;
             metrics.record_write(&CompletedWrite {
                 controller,
                 verb: write.verb(),
@@ -86,7 +84,7 @@ mod tests {
 
     use endpointd_client::ConnectOptions;
     use endpointd_client::election::LeaderGuard;
-    use endpointd_model::{DeleteTarget, Key, LiveReadResult, PublishedResource, Uid};
+    use endpointd_model::{DeleteTarget, Key, LiveReadResult, PublishedResource, Uid, WriteResult};
     use tokio::sync::watch;
     use tokio::time::timeout;
 

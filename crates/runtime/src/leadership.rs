@@ -1,30 +1,14 @@
-//! Whether this process may write: always, or while it holds the lease.
+//! Leadership as the event loop and the pages see it.
 
 use endpointd_client::Client;
 use endpointd_client::election::{
-    ElectionOptions, InvalidElectionConfig, LeaderElector, LeaderGuard, LeadershipState,
+    ElectionOptions, InvalidElectionConfig, LeaderElector, LeadershipState, WritePermit,
 };
 use endpointd_model::SharedStr;
 use endpointd_status::LeadershipStatus;
 use tokio::sync::watch;
 
 use crate::supervisor::Supervisor;
-
-/// Checked immediately before a write is sent.
-#[derive(Clone)]
-pub enum WritePermit {
-    Always,
-    WhileLeader(LeaderGuard),
-}
-
-impl WritePermit {
-    pub fn may_write(&self) -> bool {
-        match self {
-            Self::Always => true,
-            Self::WhileLeader(guard) => guard.may_write(),
-        }
-    }
-}
 
 /// Leader election, or permanent leadership when it is disabled.
 pub struct Leadership(Option<Elected>);

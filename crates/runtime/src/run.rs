@@ -88,7 +88,9 @@ pub async fn run(
         Parts { client, settings, election, listener, added_pages, status, key_queries, metrics };
     let (mut event_loop, server) = parts.start()?;
     let ended = event_loop.run_until(shutdown).await;
-    let EventLoop { leadership, watches, mut supervisor, .. } = event_loop;
+    let EventLoop { leadership, watches, mut supervisor, dispatcher, .. } = event_loop;
+    // No write may leave after the lease is released.
+    drop(dispatcher);
     leadership.release().await;
     watches.stop();
     if let Some(server) = server {

@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::lease::{Lease, LeaseWriteError};
 use super::machine::{Action, Election};
+use super::write_permit::LeaderGuard;
 use super::{ElectionOptions, InvalidElectionConfig, JITTER_MAX, LeadershipState};
 use crate::client::Client;
 use crate::now::Now;
@@ -57,27 +58,12 @@ impl LeaderElector {
         LeaderGuard::new(self.leading_until.clone())
     }
 
-    /// Ends the task, and releases the lease if the options say so. No write may be in flight.
+    /// Ends the task, and releases the lease if the options say so. Writes in flight end first: their
+    /// permit ends.
     pub async fn release(mut self) {
         // Fails only when the task has ended already.
         let _ = self.release.send(());
         while self.state.changed().await.is_ok() {}
-    }
-}
-
-/// Whether this process leads at this instant. Unlike [`LeaderElector::state`] it is correct even
-/// immediately after the whole process was suspended.
-#[derive(Clone)]
-pub struct LeaderGuard(watch::Receiver<Option<Instant>>);
-
-impl LeaderGuard {
-    /// `leading_until` is the end of leadership without another renewal; `None` while not leading.
-    pub fn new(leading_until: watch::Receiver<Option<Instant>>) -> Self {
-        Self(leading_until)
-    }
-
-    pub fn may_write(&self) -> bool {
-        self.0.borrow().is_some_and(|until| Instant::now() < until)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use endpointd_client::election::LeadershipState;
+use endpointd_client::election::{LeadershipState, WritePermit};
 use endpointd_control_plane::{Binaries, Cluster, Options, Program, Stop};
 use endpointd_model::{
     Endpoints, FailureKind, LiveRead, LiveReadResult, Meta, Object, ResourceEvent, WatchSignal,
@@ -67,7 +67,10 @@ async fn paused_server_costs_the_lease_and_leaves_writes_without_response() {
     let meta = Meta { namespace: "default".into(), name: "web".into(), ..Default::default() };
     let object = Object::Endpoints(Endpoints { meta, subsets: Vec::new() });
     let writer = client.clone();
-    let write = tokio::spawn(async move { writer.send(&Write::Create(object)).await });
+    let write =
+        tokio::spawn(
+            async move { writer.send(&Write::Create(object), &WritePermit::Always).await },
+        );
     wait_for(&mut state, &LeadershipState::Lost).await;
     let lasted = paused.elapsed();
     assert!(lasted < Duration::from_millis(3500), "still leading after {lasted:?}");

@@ -1,6 +1,7 @@
 //! Every result of a write that a real API server can produce.
 
 use endpointd_client::Client;
+use endpointd_client::election::WritePermit;
 use endpointd_control_plane::Cluster;
 use endpointd_model::{
     AddressType, DeleteTarget, EndpointSlice, Endpoints, FailureKind, Key, LiveRead,
@@ -39,7 +40,7 @@ fn with_label(mut object: Object, value: &str) -> Object {
 }
 
 async fn stored(client: &Client, write: &Write) -> Object {
-    match client.send(write).await {
+    match client.send(write, &WritePermit::Always).await {
         WriteResult::Stored(object) => *object,
         other => panic!("{other:?}"),
     }
@@ -75,26 +76,35 @@ async fn write_in_all_ways(client: &Client, object: Object) {
 
     let first = stored(client, &Write::Create(object.clone())).await;
     assert!(!first.meta().uid.is_empty() && !first.meta().resource_version.is_none());
-    assert_label(&client.send(&Write::Create(object)).await, "conflict");
+    assert_label(&client.send(&Write::Create(object), &WritePermit::Always).await, "conflict");
 
     let second = stored(client, &Write::Update(with_label(first.clone(), "two"))).await;
     assert_ne!(first.meta().resource_version, second.meta().resource_version);
     assert_eq!(client.live_read(&read).await, LiveReadResult::Object(Box::new(second.clone())));
     // Computed from an older version.
     assert_label(
-        &client.send(&Write::Update(with_label(first.clone(), "three"))).await,
+        &client
+            .send(&Write::Update(with_label(first.clone(), "three")), &WritePermit::Always)
+            .await,
         "conflict",
     );
     let stale = DeleteTarget::of(resource, first.meta());
-    assert_label(&client.send(&Write::Delete(stale)).await, "conflict");
+    assert_label(&client.send(&Write::Delete(stale), &WritePermit::Always).await, "conflict");
     let mut recreated = DeleteTarget::of(resource, second.meta());
     recreated.uid = Uid::from("00000000-0000-0000-0000-000000000000");
-    assert_label(&client.send(&Write::Delete(recreated)).await, "conflict");
+    assert_label(&client.send(&Write::Delete(recreated), &WritePermit::Always).await, "conflict");
 
     let target = DeleteTarget::of(resource, second.meta());
-    assert_eq!(client.send(&Write::Delete(target.clone())).await, WriteResult::Deleted);
-    assert_eq!(client.send(&Write::Delete(target)).await, WriteResult::Deleted, "already gone");
-    assert_label(&client.send(&Write::Update(second)).await, "conflict");
+    assert_eq!(
+        client.send(&Write::Delete(target.clone()), &WritePermit::Always).await,
+        WriteResult::Deleted
+    );
+    assert_eq!(
+        client.send(&Write::Delete(target), &WritePermit::Always).await,
+        WriteResult::Deleted,
+        "already gone"
+    );
+    assert_label(&client.send(&Write::Update(second), &WritePermit::Always).await, "conflict");
     assert_eq!(client.live_read(&read).await, LiveReadResult::Absent);
 }
 
@@ -117,7 +127,7 @@ async fn finalizer_delays_a_delete() {
 async fn create_in_a_missing_or_terminating_namespace() {
     let Some(cluster) = Cluster::shared() else { return };
     let client = connect(cluster.kubeconfig()).await;
-    let missing = client.send(&Write::Create(slice("missing", "web"))).await;
+    let missing = client.send(&Write::Create(slice("missing", "web")), &WritePermit::Always).await;
     assert_label(&missing, "namespace_terminating");
 
     // Without a namespace controller it stays terminating.
@@ -125,13 +135,16 @@ async fn create_in_a_missing_or_terminating_namespace() {
     let before = stored(&client, &Write::Create(slice(&namespace, "before"))).await;
     cluster.api().delete(&format!("/api/v1/namespaces/{namespace}")).unwrap();
     for object in [slice(&namespace, "web"), endpoints(&namespace, "web")] {
-        let result = client.send(&Write::Create(object)).await;
+        let result = client.send(&Write::Create(object), &WritePermit::Always).await;
         assert_label(&result, "namespace_terminating");
     }
     // Existing objects can still be updated and deleted.
     let before = stored(&client, &Write::Update(with_label(before, "two"))).await;
     let target = DeleteTarget::of(PublishedResource::Slices, before.meta());
-    assert_eq!(client.send(&Write::Delete(target)).await, WriteResult::Deleted);
+    assert_eq!(
+        client.send(&Write::Delete(target), &WritePermit::Always).await,
+        WriteResult::Deleted
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,7 +152,7 @@ async fn missing_permission_is_named() {
     let Some(cluster) = Cluster::shared() else { return };
     let namespace = cluster.namespace("forbidden").unwrap();
     let client = connect(cluster.service_account(&namespace, "nobody").unwrap()).await;
-    let result = client.send(&Write::Create(slice(&namespace, "web"))).await;
+    let result = client.send(&Write::Create(slice(&namespace, "web")), &WritePermit::Always).await;
     let WriteResult::Failed(failure) = result else { panic!("{result:?}") };
     assert_eq!(failure.kind, FailureKind::Forbidden);
     let begin = format!("create endpointslices {namespace}/web: ");
@@ -179,7 +192,8 @@ async fn rejected_object_is_invalid() {
     let Some(cluster) = Cluster::shared() else { return };
     let client = connect(cluster.kubeconfig()).await;
     let namespace = cluster.namespace("invalid").unwrap();
-    let result = client.send(&Write::Create(slice(&namespace, "Not A Name"))).await;
+    let result =
+        client.send(&Write::Create(slice(&namespace, "Not A Name")), &WritePermit::Always).await;
     assert_label(&result, "invalid");
 }
 

@@ -3,4 +3,5 @@
 mod elections;
 mod requests;
 mod server;
+mod term_ends;
 mod watches;

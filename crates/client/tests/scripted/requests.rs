@@ -1,5 +1,6 @@
 //! Writes and live reads with late, missing, or unusual responses.
 
+use endpointd_client::election::WritePermit;
 use endpointd_client::{Client, ConnectOptions};
 use endpointd_model::{
     DeleteTarget, Endpoints, FailureKind, Key, LiveRead, LiveReadResult, Meta, Object,
@@ -29,7 +30,7 @@ async fn write_without_response_is_sent_once() {
     let server = Server::start(|_, _| Reply::HangUp).await;
     let client = server.client().await;
     for write in [Write::Create(endpoints()), Write::Update(endpoints())] {
-        let result = client.send(&write).await;
+        let result = client.send(&write, &WritePermit::Always).await;
         let WriteResult::NoResponse(failure) = result else { panic!("{result:?}") };
         assert_eq!(failure.kind, FailureKind::Unreachable);
     }
@@ -40,7 +41,8 @@ async fn write_without_response_is_sent_once() {
 async fn truncated_response_is_no_response() {
     let body = String::from_utf8(encode(Encoding::Json, &endpoints())).unwrap();
     let server = Server::start(move |_, _| watch(vec![body[..20].to_owned()], End::Abort)).await;
-    let result = server.client().await.send(&Write::Create(endpoints())).await;
+    let result =
+        server.client().await.send(&Write::Create(endpoints()), &WritePermit::Always).await;
     let WriteResult::NoResponse(failure) = result else { panic!("{result:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
     assert!(failure.message.contains("broke off"), "{failure}");
@@ -58,7 +60,7 @@ async fn refused_connection_is_a_failure() {
         ..Default::default()
     };
     let client = Client::connect(options).await.unwrap();
-    let result = client.send(&Write::Create(endpoints())).await;
+    let result = client.send(&Write::Create(endpoints()), &WritePermit::Always).await;
     let WriteResult::Failed(failure) = result else { panic!("{result:?}") };
     assert_eq!(failure.kind, FailureKind::Unreachable);
     assert!(failure.message.starts_with("create endpoints shop/web: "), "{failure}");
@@ -80,7 +82,7 @@ async fn server_that_rejects_protobuf_gets_json() {
     .await;
     let client = server.client().await;
     for _ in 0..2 {
-        let result = client.send(&Write::Create(endpoints())).await;
+        let result = client.send(&Write::Create(endpoints()), &WritePermit::Always).await;
         assert_eq!(result, WriteResult::Stored(Box::new(endpoints())));
     }
     let types: Vec<String> = server.requests().into_iter().map(|one| one.content_type).collect();
@@ -100,7 +102,10 @@ async fn timed_out_write_is_no_response() {
         uid: Uid::from("u"),
         resource_version: 7.into(),
     };
-    let send = tokio::spawn(async move { client.send(&Write::Delete(target)).await });
+    let send =
+        tokio::spawn(
+            async move { client.send(&Write::Delete(target), &WritePermit::Always).await },
+        );
     while server.requests().is_empty() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
@@ -125,7 +130,7 @@ async fn rate_limit_delays_writes() {
     let client = Client::connect(options).await.unwrap();
     let started = std::time::Instant::now();
     for _ in 0..6 {
-        client.send(&Write::Create(endpoints())).await;
+        client.send(&Write::Create(endpoints()), &WritePermit::Always).await;
     }
     assert!(started.elapsed() >= std::time::Duration::from_millis(190), "{:?}", started.elapsed());
 }
@@ -133,7 +138,7 @@ async fn rate_limit_delays_writes() {
 #[tokio::test]
 async fn plain_http_requests_have_no_credentials() {
     let server = Server::start(|_, _| stored()).await;
-    server.client().await.send(&Write::Create(endpoints())).await;
+    server.client().await.send(&Write::Create(endpoints()), &WritePermit::Always).await;
     assert_eq!(server.requests()[0].authorization, "");
     assert_eq!(server.requests()[0].method, "POST");
 }

@@ -61,14 +61,17 @@ impl Server {
     }
 
     pub async fn client(&self) -> Client {
-        let options = ConnectOptions {
+        Client::connect(self.options()).await.expect("a URL is enough")
+    }
+
+    pub fn options(&self) -> ConnectOptions {
+        ConnectOptions {
             // An empty one, so that the tests do not depend on the machine's.
             kubeconfig: Some("/dev/null".into()),
             server: Some(self.url.clone()),
             user_agent: "endpointd-test".to_owned(),
             ..Default::default()
-        };
-        Client::connect(options).await.expect("a URL is enough")
+        }
     }
 
     pub fn requests(&self) -> Vec<Request> {

@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use endpointd_client::election::WritePermit;
 use endpointd_client::{Client, ConnectOptions};
 use endpointd_control_plane::{Audit, Cluster};
 use endpointd_model::{
@@ -166,7 +167,7 @@ async fn send_all(client: &Client, writes: Vec<Write>, n_at_once: usize) -> Resu
     let send = move |number: usize| {
         let (client, writes) = (client.clone(), writes.clone());
         async move {
-            match client.send(&writes[number]).await {
+            match client.send(&writes[number], &WritePermit::Always).await {
                 WriteResult::Stored(_) => Ok(()),
                 other => bail!("{}: {other:?}", writes[number].key()),
             }
