@@ -6,21 +6,47 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use endpointd_control_plane::source::{self, BuildError, Progress};
-use endpointd_control_plane::{Binaries, Program, SearchPaths};
+use endpointd_control_plane::{Binaries, Program, Release, SearchPaths};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Interval of progress lines if stderr is not a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
-pub fn run() -> Result<()> {
-    let binaries = find_or_build()?;
+#[derive(clap::Args)]
+pub struct Args {
+    /// A minor release other than that of CI, as in `1.33`
+    #[arg(long, value_name = "RELEASE")]
+    kubernetes: Option<Release>,
+}
+
+impl Args {
+    pub fn release(&self) -> Option<Release> {
+        self.kubernetes
+    }
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let binaries = find_or_build_release(args.kubernetes)?;
     println!("{}", binaries.directory().display());
     Ok(())
 }
 
 /// Finds the programs, or builds them, which takes some minutes.
 pub fn find_or_build() -> Result<Binaries> {
+    find_or_build_in(&SearchPaths::from_environment())
+}
+
+/// As [`find_or_build`]. A directory that the environment names may have another release, so it is
+/// not used for a chosen one.
+pub fn find_or_build_release(release: Option<Release>) -> Result<Binaries> {
     let paths = SearchPaths::from_environment();
+    match release {
+        None => find_or_build_in(&paths),
+        Some(release) => find_or_build_in(&SearchPaths { release, chosen: None, ..paths }),
+    }
+}
+
+fn find_or_build_in(paths: &SearchPaths) -> Result<Binaries> {
     let search = paths.search();
     if let Some(binaries) = search.found {
         for ignored in &search.ignored {
@@ -34,11 +60,11 @@ pub fn find_or_build() -> Result<Binaries> {
     source::require_go().map_err(with_hint)?;
     eprintln!("building the control plane: once, about seven minutes on two cores");
     let built = if io::stderr().is_terminal() {
-        let mut bar = Bar::default();
-        source::build(&paths, &mut |progress| bar.show(&progress))
+        let mut bar = Bar { release: paths.release, bar: None };
+        source::build(paths, &mut |progress| bar.show(&progress))
     } else {
-        let mut lines = Lines { last: Instant::now() };
-        source::build(&paths, &mut |progress| lines.show(&progress))
+        let mut lines = Lines { release: paths.release, last: Instant::now() };
+        source::build(paths, &mut |progress| lines.show(&progress))
     };
     built.map_err(with_hint)
 }
@@ -51,8 +77,8 @@ fn with_hint(error: BuildError) -> anyhow::Error {
 }
 
 /// A progress bar on a terminal.
-#[derive(Default)]
 struct Bar {
+    release: Release,
     bar: Option<(Program, ProgressBar)>,
 }
 
@@ -72,31 +98,32 @@ impl Bar {
             }
             Progress::Built { program, elapsed } => {
                 self.bar_of(program).finish_and_clear();
-                print_built(program, elapsed);
+                print_built(program, self.release, elapsed);
             }
         }
     }
 
     fn bar_of(&mut self, program: Program) -> &ProgressBar {
         if self.bar.as_ref().is_none_or(|(shown, _)| *shown != program) {
-            self.bar = Some((program, new_bar(program)));
+            self.bar = Some((program, new_bar(program, self.release)));
         }
         let (_, bar) = self.bar.as_ref().expect("set above");
         bar
     }
 }
 
-fn new_bar(program: Program) -> ProgressBar {
+fn new_bar(program: Program, release: Release) -> ProgressBar {
     let template = "{spinner} {prefix} {elapsed} [{bar:30}] {pos}/{len} packages  {wide_msg}";
     let style = ProgressStyle::with_template(template).expect("the template is a constant");
     let bar = ProgressBar::new(0).with_style(style.progress_chars("=> "));
-    bar.set_prefix(format!("{program} {}", program.version()));
+    bar.set_prefix(format!("{program} {}", program.version(release)));
     bar.enable_steady_tick(Duration::from_millis(200)); // Linking prints nothing for a long time.
     bar
 }
 
 /// Progress lines for a log.
 struct Lines {
+    release: Release,
     last: Instant,
 }
 
@@ -105,7 +132,7 @@ impl Lines {
         match *progress {
             Progress::Waiting => eprintln!("waiting for another run that is building"),
             Progress::Fetching { program, module: None } => {
-                eprintln!("{program} {}: building", program.version());
+                eprintln!("{program} {}: building", program.version(self.release));
                 self.last = Instant::now();
             }
             Progress::Fetching { program, module: Some(module) } => {
@@ -114,7 +141,7 @@ impl Lines {
             Progress::Building { program, n_done, n_packages, package: _ } => {
                 self.line_if_due(|| format!("{program}: {n_done} of {n_packages} packages"));
             }
-            Progress::Built { program, elapsed } => print_built(program, elapsed),
+            Progress::Built { program, elapsed } => print_built(program, self.release, elapsed),
         }
     }
 
@@ -126,6 +153,6 @@ impl Lines {
     }
 }
 
-fn print_built(program: Program, elapsed: Duration) {
-    eprintln!("{program} {}: built in {} s", program.version(), elapsed.as_secs());
+fn print_built(program: Program, release: Release, elapsed: Duration) {
+    eprintln!("{program} {}: built in {} s", program.version(release), elapsed.as_secs());
 }

@@ -8,6 +8,7 @@ mod control_plane;
 mod dist;
 mod mutants;
 mod parity;
+mod scenarios;
 mod sim;
 mod test;
 
@@ -27,7 +28,9 @@ enum Command {
     /// Run all checks of CI in the same order: format, lints, tests, simulator, parity
     Test,
     /// Find or build etcd, kube-apiserver and kube-controller-manager; prints their directory
-    ControlPlane,
+    ControlPlane(control_plane::Args),
+    /// Run the scenarios on a real control plane, of any supported release of Kubernetes
+    Scenarios(scenarios::Args),
     /// Run a throw-away control plane until Ctrl-C; prints the KUBECONFIG to export
     Cluster(cluster::Args),
     /// Our plans against upstream's own code, on generated worlds
@@ -53,7 +56,8 @@ fn main() -> ExitCode {
     };
     let done = match command {
         Command::Test => test::run(),
-        Command::ControlPlane => control_plane::run(),
+        Command::ControlPlane(args) => control_plane::run(&args),
+        Command::Scenarios(args) => scenarios::run(&args),
         Command::Dist => dist::run(),
         Command::InstallTools => dist::install_tools(),
         Command::Cluster(args) => cluster::run(&args),

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use endpointd_control_plane::program::{ETCD_VERSION, KUBERNETES_VERSION};
+use endpointd_control_plane::Release;
+use endpointd_control_plane::program::ETCD_VERSION;
 
 use crate::scale::Scale;
 
@@ -12,7 +13,7 @@ pub fn describe(command: &str, scale: &Scale) -> String {
         ("command", command.to_owned()),
         ("rounds", scale.n_rounds.to_string()),
         ("endpointd", format!("{}, {}", env!("CARGO_PKG_VERSION"), commit())),
-        ("kube-controller-manager, kube-apiserver", KUBERNETES_VERSION.to_owned()),
+        ("kube-controller-manager, kube-apiserver", Release::under_test().version().to_owned()),
         ("etcd", format!("{ETCD_VERSION}, without fsync")),
         ("processor", processor()),
         ("memory", memory()),
@@ -24,10 +25,10 @@ pub fn describe(command: &str, scale: &Scale) -> String {
 /// The line below the title of a chart.
 pub fn caption(scale: &Scale) -> String {
     format!(
-        "median of {} rounds, whiskers from smallest to largest; {}; Kubernetes \
-         {KUBERNETES_VERSION}",
+        "median of {} rounds, whiskers from smallest to largest; {}; Kubernetes {}",
         scale.n_rounds,
-        processor()
+        processor(),
+        Release::under_test().version()
     )
 }
 

@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::{ETCD_VERSION, KUBERNETES_VERSION, Program};
+use crate::program::{ETCD_VERSION, Program};
+use crate::release::Release;
 
 /// Names the only directory to use; `cargo xtask test` sets it for its tests.
 pub const DIRECTORY_VARIABLE: &str = "ENDPOINTD_CONTROL_PLANE";
@@ -47,6 +48,7 @@ pub struct SearchPaths {
     pub kubebuilder: Option<PathBuf>,
     /// The cache directory for builds of all versions.
     pub cache: Option<PathBuf>,
+    pub release: Release,
 }
 
 impl Binaries {
@@ -94,11 +96,12 @@ impl Binaries {
 
     /// Checks the version, which only directories of others need: the cache has the version in its
     /// path.
-    fn at_pinned_version(self) -> Result<Self, String> {
+    fn at_version_of(self, release: Release) -> Result<Self, String> {
+        let wanted = release.version();
         for program in [Program::ApiServer, Program::ControllerManager] {
             let version = version_of(&self.path(program))?;
-            if version != KUBERNETES_VERSION {
-                return Err(format!("{program} is {version}, not {KUBERNETES_VERSION}"));
+            if version != wanted {
+                return Err(format!("{program} is {version}, not {wanted}"));
             }
         }
         Ok(self)
@@ -115,18 +118,20 @@ impl SearchPaths {
             chosen: directory(DIRECTORY_VARIABLE),
             kubebuilder: directory(KUBEBUILDER_VARIABLE),
             cache: caches.map(|path| path.join("endpointd").join("control-plane")),
+            release: Release::under_test(),
         }
     }
 
-    /// The directory of the build of the pinned versions, which may not exist yet.
+    /// The directory of the build of the release, which may not exist yet.
     pub(crate) fn build_directory(&self) -> Option<PathBuf> {
-        let Self { chosen: _, kubebuilder: _, cache } = self;
+        let Self { chosen: _, kubebuilder: _, cache, release } = self;
         let (os, arch) = (env::consts::OS, env::consts::ARCH);
-        Some(cache.as_ref()?.join(format!("{KUBERNETES_VERSION}-etcd-{ETCD_VERSION}-{os}-{arch}")))
+        let kubernetes = release.version();
+        Some(cache.as_ref()?.join(format!("{kubernetes}-etcd-{ETCD_VERSION}-{os}-{arch}")))
     }
 
     pub fn search(&self) -> Search {
-        let Self { chosen, kubebuilder, cache: _ } = self;
+        let Self { chosen, kubebuilder, cache: _, release } = self;
         let mut ignored = Vec::new();
         let mut attempt = |name: &str, usable: Result<Binaries, String>| match usable {
             Ok(binaries) => Some(binaries),
@@ -140,7 +145,7 @@ impl SearchPaths {
             attempt(DIRECTORY_VARIABLE, Binaries::in_directory(directory))
         } else {
             let usable = kubebuilder.as_ref().map(|directory| {
-                Binaries::in_directory(directory).and_then(Binaries::at_pinned_version)
+                Binaries::in_directory(directory).and_then(|found| found.at_version_of(*release))
             });
             usable.and_then(|usable| attempt(KUBEBUILDER_VARIABLE, usable)).or_else(|| {
                 let directory = self.build_directory();
@@ -216,7 +221,7 @@ mod tests {
     #[test]
     fn kubebuilder_assets_of_the_pinned_version_are_used() {
         let _guard = test_lock::acquire();
-        let assets = programs(&THREE, KUBERNETES_VERSION);
+        let assets = programs(&THREE, Release::default().version());
         let paths =
             SearchPaths { kubebuilder: Some(assets.path().to_owned()), ..SearchPaths::default() };
         assert_eq!(paths.search().found.unwrap().directory(), assets.path());
@@ -225,15 +230,16 @@ mod tests {
     #[test]
     fn kubebuilder_assets_without_a_program_are_ignored() {
         let _guard = test_lock::acquire();
-        let assets = programs(&["etcd", "kube-apiserver"], KUBERNETES_VERSION);
+        let assets = programs(&["etcd", "kube-apiserver"], Release::default().version());
         let cache = tempfile::tempdir().unwrap();
         let paths = SearchPaths {
             chosen: None,
             kubebuilder: Some(assets.path().to_owned()),
             cache: Some(cache.path().to_owned()),
+            release: Release::default(),
         };
         let cache = paths.build_directory().unwrap();
-        fs::rename(programs(&THREE, KUBERNETES_VERSION).keep(), &cache).unwrap();
+        fs::rename(programs(&THREE, Release::default().version()).keep(), &cache).unwrap();
 
         let search = paths.search();
         assert_eq!(search.found.unwrap().directory(), cache);
@@ -254,12 +260,13 @@ mod tests {
 
     #[test]
     fn chosen_directory_is_the_only_one() {
-        let assets = programs(&THREE, KUBERNETES_VERSION);
+        let assets = programs(&THREE, Release::default().version());
         let empty = tempfile::tempdir().unwrap();
         let paths = SearchPaths {
             chosen: Some(empty.path().to_owned()),
             kubebuilder: Some(assets.path().to_owned()),
             cache: None,
+            release: Release::default(),
         };
         let search = paths.search();
         assert_eq!(search.found, None);
@@ -269,7 +276,7 @@ mod tests {
 
     #[test]
     fn file_without_execute_permission_does_not_count() {
-        let assets = programs(&THREE, KUBERNETES_VERSION);
+        let assets = programs(&THREE, Release::default().version());
         let etcd = assets.path().join("etcd");
         fs::set_permissions(etcd, fs::Permissions::from_mode(0o644)).unwrap();
         let reason = Binaries::in_directory(assets.path()).unwrap_err();

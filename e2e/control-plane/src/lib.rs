@@ -1,5 +1,5 @@
 //! A real Kubernetes control plane for tests: etcd, kube-apiserver and kube-controller-manager at
-//! the versions in [`program`].
+//! the versions in [`program`] and [`release`].
 //!
 //! Start at [`Binaries::find`], which finds the programs, and [`Cluster::start`], which runs them
 //! on loopback. Most tests use [`Cluster::shared`] and a namespace of their own. `cargo xtask
@@ -10,6 +10,7 @@
 //! `process_reaper`.
 
 pub mod program;
+pub mod release;
 
 pub mod binaries;
 pub mod source;
@@ -34,3 +35,4 @@ pub use api::{Api, ApiError};
 pub use binaries::{Binaries, Missing, SearchPaths};
 pub use cluster::{Audit, Cluster, Options, StartError, Stop};
 pub use program::Program;
+pub use release::Release;

@@ -1,9 +1,10 @@
-//! The three programs of the control plane: names, pinned versions, and Go packages. `go/*/go.mod`
-//! pins the same versions, which a test below checks.
+//! The three programs of the control plane: names, versions, and Go packages. `go/etcd/go.mod` pins
+//! the same version, which a test below checks; [`Release`] has those of Kubernetes.
 
 use std::fmt;
 
-pub const KUBERNETES_VERSION: &str = "v1.36.4";
+use crate::release::Release;
+
 pub const ETCD_VERSION: &str = "v3.6.16";
 
 /// One program of the control plane.
@@ -27,10 +28,10 @@ impl Program {
         }
     }
 
-    pub fn version(self) -> &'static str {
+    pub fn version(self, release: Release) -> &'static str {
         match self {
             Self::Etcd => ETCD_VERSION,
-            Self::ApiServer | Self::ControllerManager => KUBERNETES_VERSION,
+            Self::ApiServer | Self::ControllerManager => release.version(),
         }
     }
 
@@ -43,12 +44,12 @@ impl Program {
         }
     }
 
-    /// The directory below `go/` with the Go module that pins it. There are two modules, because
+    /// The directory below `go/` with the Go module that pins it. etcd has its own, because
     /// Kubernetes must keep the version of the etcd client that it was released with.
-    pub(crate) fn module(self) -> &'static str {
+    pub(crate) fn module(self, release: Release) -> String {
         match self {
-            Self::Etcd => "etcd",
-            Self::ApiServer | Self::ControllerManager => "kubernetes",
+            Self::Etcd => "etcd".to_owned(),
+            Self::ApiServer | Self::ControllerManager => release.module(),
         }
     }
 }
@@ -64,22 +65,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_go_modules_pin_the_same_versions() {
+    fn the_go_module_of_etcd_pins_the_same_version() {
         let etcd = include_str!("../go/etcd/go.mod");
         assert!(etcd.contains(&format!("require go.etcd.io/etcd/server/v3 {ETCD_VERSION}\n")));
-
-        let kubernetes = include_str!("../go/kubernetes/go.mod");
-        assert!(kubernetes.contains(&format!("require k8s.io/kubernetes {KUBERNETES_VERSION}\n")));
-    }
-
-    #[test]
-    fn the_staging_modules_are_those_of_the_same_release() {
-        let published = KUBERNETES_VERSION.replace("v1.", "v0.");
-        let replaced: Vec<&str> = include_str!("../go/kubernetes/go.mod")
-            .lines()
-            .filter(|line| line.contains(" => "))
-            .filter(|line| !line.ends_with(&published))
-            .collect();
-        assert!(replaced.is_empty(), "not {published}: {replaced:?}");
     }
 }

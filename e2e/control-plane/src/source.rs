@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use crate::binaries::{Binaries, SearchPaths, version_of};
 use crate::process_reaper::ProcessReaper;
-use crate::program::{KUBERNETES_VERSION, Program};
+use crate::program::Program;
+use crate::release::Release;
 
 const PARTIAL_PREFIX: &str = "partial-";
 /// Number of lines at the end of Go's output that an error message contains.
@@ -70,7 +71,7 @@ pub fn build(
 
     for program in Program::ALL {
         if !directory.join(program.name()).exists() {
-            build_program(program, &directory, report)?;
+            build_program(Target { program, release: paths.release }, &directory, report)?;
         }
     }
     Binaries::in_directory(&directory)
@@ -149,12 +150,20 @@ fn remove_partial(directory: &Path) {
     }
 }
 
-fn build_program(
+/// What one build makes.
+#[derive(Clone, Copy)]
+struct Target {
     program: Program,
+    release: Release,
+}
+
+fn build_program(
+    target: Target,
     directory: &Path,
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), BuildError> {
     let started = Instant::now();
+    let program = target.program;
     let partial = tempfile::Builder::new()
         .prefix(PARTIAL_PREFIX)
         .tempdir_in(directory)
@@ -164,22 +173,23 @@ fn build_program(
     let built = partial.join(program.name());
 
     report(Progress::Fetching { program, module: None });
-    let n_packages = count_packages(program, &reaper, report)?;
-    compile(program, &reaper, n_packages, &built, report)?;
-    check_version(program, &built)?;
+    let n_packages = count_packages(target, &reaper, report)?;
+    compile(target, &reaper, n_packages, &built, report)?;
+    check_version(target, &built)?;
 
-    let target = directory.join(program.name());
-    fs::rename(&built, &target).map_err(files(&target))?;
+    let cached = directory.join(program.name());
+    fs::rename(&built, &cached).map_err(files(&cached))?;
     report(Progress::Built { program, elapsed: started.elapsed() });
     Ok(())
 }
 
 fn count_packages(
-    program: Program,
+    target: Target,
     reaper: &ProcessReaper,
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<usize, BuildError> {
-    let mut go = go(program);
+    let program = target.program;
+    let mut go = go(target);
     go.args(["list", "-mod=readonly", "-buildvcs=false", "-deps", program.package()]);
     let mut stdout = tempfile::tempfile().map_err(files(&std::env::temp_dir()))?;
     go.stdout(stdout.try_clone().map_err(BuildError::Start)?);
@@ -193,16 +203,17 @@ fn count_packages(
 }
 
 fn compile(
-    program: Program,
+    target: Target,
     reaper: &ProcessReaper,
     n_packages: usize,
     built: &Path,
     report: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), BuildError> {
-    let mut go = go(program);
+    let program = target.program;
+    let mut go = go(target);
     // `-v` names each package when it is compiled; those in Go's build cache are not named.
     go.args(["build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath"]);
-    go.arg("-ldflags").arg(linker_flags(program)).arg("-o").arg(built).arg(program.package());
+    go.arg("-ldflags").arg(linker_flags(target)).arg("-o").arg(built).arg(program.package());
     go.stdout(Stdio::null());
     let mut n_done = 0;
     watch(program, reaper, go, &mut |line| {
@@ -216,9 +227,9 @@ fn compile(
 }
 
 /// `go` with a fixed environment, independent of the user's settings.
-fn go(program: Program) -> Command {
+fn go(Target { program, release }: Target) -> Command {
     let mut go = Command::new("go");
-    go.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(program.module()))
+    go.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(program.module(release)))
         .env("GOFLAGS", "")
         .env("GOWORK", "off")
         .env("CGO_ENABLED", "0")
@@ -229,14 +240,15 @@ fn go(program: Program) -> Command {
 }
 
 /// Sets the version, which a build from modules lacks and clients and feature gates need.
-fn linker_flags(program: Program) -> String {
+fn linker_flags(Target { program, release }: Target) -> String {
     let mut flags = "-s -w".to_owned();
     if program == Program::Etcd {
         return flags;
     }
-    let (major, minor) = ("1", minor_of(KUBERNETES_VERSION));
+    let version = release.version();
+    let (major, minor) = ("1", minor_of(version));
     for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
-        flags += &format!(" -X {package}.gitVersion={KUBERNETES_VERSION}");
+        flags += &format!(" -X {package}.gitVersion={version}");
         flags += &format!(" -X {package}.gitMajor={major} -X {package}.gitMinor={minor}");
     }
     flags
@@ -275,13 +287,13 @@ fn remaining_lines(stderr: ChildStderr, take: &mut dyn FnMut(&str) -> Option<()>
     kept.join("\n")
 }
 
-fn check_version(program: Program, built: &Path) -> Result<(), BuildError> {
+fn check_version(Target { program, release }: Target, built: &Path) -> Result<(), BuildError> {
     if program == Program::Etcd {
         return Ok(()); // Its version is a constant of the module that go.mod pins.
     }
     let wrong = |found| BuildError::WrongVersion { program, found };
     match version_of(built) {
-        Ok(version) if version == program.version() => Ok(()),
+        Ok(version) if version == program.version(release) => Ok(()),
         Ok(version) => Err(wrong(version)),
         Err(reason) => Err(wrong(reason)),
     }
@@ -311,10 +323,11 @@ mod tests {
 
     #[test]
     fn linker_flags_set_the_kubernetes_version() {
-        let flags = linker_flags(Program::ApiServer);
+        let release = Release::V1_36;
+        let flags = linker_flags(Target { program: Program::ApiServer, release });
         assert!(flags.contains("component-base/version.gitVersion=v1.36.4"), "{flags}");
         assert!(flags.contains("component-base/version.gitMinor=36"), "{flags}");
-        assert_eq!(linker_flags(Program::Etcd), "-s -w");
+        assert_eq!(linker_flags(Target { program: Program::Etcd, release }), "-s -w");
     }
 
     #[test]

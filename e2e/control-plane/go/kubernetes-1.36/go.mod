@@ -1,4 +1,4 @@
-module endpointd/control-plane/kubernetes
+module endpointd/control-plane/kubernetes-1.36
 
 go 1.26.0
 
