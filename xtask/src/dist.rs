@@ -39,7 +39,7 @@ pub fn run() -> Result<()> {
 }
 
 /// Installs the missing LLVM tools. Nothing else here installs anything.
-pub fn install_tools() -> Result<()> {
+pub fn install_llvm_tools() -> Result<()> {
     let toolchain = Toolchain::query()?;
     for missing in missing_tools(&toolchain) {
         missing.install(&toolchain)?;

@@ -6,6 +6,7 @@ mod cargo;
 mod cluster;
 mod control_plane;
 mod dist;
+mod install_tools;
 mod mutants;
 mod parity;
 mod scenarios;
@@ -39,7 +40,7 @@ enum Command {
     Bench(bench::Args),
     /// Build with PGO and BOLT; prints the path of the program
     Dist,
-    /// Install the LLVM tools that `dist` needs, with rustup and apt-get
+    /// Install the LLVM tools of `dist` and the programs of tests, with rustup and apt-get
     InstallTools,
     /// Run the fault-injection simulator
     Sim(sim::Flags),
@@ -59,7 +60,7 @@ fn main() -> ExitCode {
         Command::ControlPlane(args) => control_plane::run(&args),
         Command::Scenarios(args) => scenarios::run(&args),
         Command::Dist => dist::run(),
-        Command::InstallTools => dist::install_tools(),
+        Command::InstallTools => install_tools::run(),
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
         Command::Sim(flags) => return sim::run(&flags),

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 /// The program to use instead of the one built from this workspace.
 const PROGRAM_VARIABLE: &str = "ENDPOINTD_PROGRAM";
+const START_MAX: Duration = Duration::from_secs(30);
 const STOP_MAX: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 
@@ -64,6 +66,21 @@ impl Daemon {
     pub fn log_of(cluster: &Cluster, name: &str) -> String {
         let log = fs::read(log_path(cluster, name)).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
+    }
+
+    /// Where the daemon that started last serves its pages: it logs the port that it got.
+    pub fn status_address_of(cluster: &Cluster, name: &str) -> SocketAddr {
+        let started = Instant::now();
+        loop {
+            let log = Self::log_of(cluster, name);
+            let logged = log.rsplit_once("status_address=").map(|(_, rest)| rest);
+            let address = logged.and_then(|rest| rest.split_whitespace().next());
+            if let Some(Ok(address)) = address.map(str::parse) {
+                return address;
+            }
+            assert!(started.elapsed() < START_MAX, "endpointd serves no pages: {log}");
+            thread::sleep(POLL);
+        }
     }
 
     pub fn is_running(&mut self) -> bool {

@@ -36,7 +36,7 @@ pub(super) struct EndpointdMetrics {
 struct Gauges {
     snapshot_age: Gauge,
     is_ready: Gauge,
-    is_leader: Gauge,
+    is_leader: GaugeVec,
     throttled: Gauge,
     keys: GaugeVec,
     oldest_wait: GaugeVec,
@@ -138,11 +138,14 @@ impl EndpointdMetrics {
         gauges.snapshot_age.set(age.as_secs_f64());
         // A status without watches is the default one: nothing is watched yet.
         gauges.is_ready.set(flag(!status.watches.is_empty() && status.is_ready()));
-        gauges.is_leader.set(flag(status.is_leading));
         let throttled = status.throttled_for.unwrap_or_default().saturating_sub(age);
         gauges.throttled.set(throttled.as_secs_f64());
         gauges.excluded_pods.reset();
-        status.controllers.iter().for_each(|controller| gauges.set_controller(controller, age));
+        for controller in &status.controllers {
+            let name = controller.controller.name();
+            gauges.is_leader.with_label_values(&[name]).set(flag(status.is_leading));
+            gauges.set_controller(controller, age);
+        }
         status.watches.iter().for_each(|watch| gauges.set_watch(watch, age));
         gauges.set_sizes(&status.sizes, n_pods(status));
         gauges.deletion_limiter.set(&status.deletion_limiter);
@@ -198,7 +201,11 @@ impl Gauges {
                 "ready",
                 "1 when all initial lists are complete and all watches are connected",
             ),
-            is_leader: single(&mut of, "is_leader", "1 while this process plans and writes"),
+            is_leader: of(
+                "is_leader",
+                "1 while this process plans and writes for the controller",
+                CONTROLLER,
+            ),
             throttled: single(
                 &mut of,
                 "throttled_seconds",

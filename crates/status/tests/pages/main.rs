@@ -8,5 +8,6 @@ mod connections;
 mod exposition;
 mod health;
 mod http;
+mod monitoring;
 mod reference;
 mod upstream;

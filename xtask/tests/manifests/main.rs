@@ -1,8 +1,9 @@
 //! The manifests in `deploy/` on a real API server: it accepts them, they grant exactly upstream's
 //! permissions and priority levels, and their pods pass the strictest pod security level.
 
+mod components;
+
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -210,47 +211,6 @@ fn requests_have_the_priority_levels_of_kube_controller_manager() {
     assert_eq!(level(&expected), "workload-low");
 }
 
-#[test]
-fn network_policy_selects_the_pods_and_their_port() {
-    let Some(cluster) = cluster() else { return };
-    let (objects, warnings) = dry_run_with_component(cluster, "network-policy");
-    assert_eq!(warnings, "");
-    let policy = object(&objects, "NetworkPolicy", "endpointd");
-    let deployment = object(&objects, "Deployment", "endpointd");
-    let labels = deployment["spec"]["template"]["metadata"]["labels"].as_object().unwrap();
-    let selected = policy["spec"]["podSelector"]["matchLabels"].as_object().unwrap();
-    assert!(selected.iter().all(|(label, value)| labels.get(label) == Some(value)), "{policy}");
-    let port = &policy["spec"]["ingress"][0]["ports"][0]["port"];
-    let ports = container(deployment)["ports"].as_array().unwrap();
-    assert!(ports.iter().any(|one| &one["name"] == port), "no port {port} in {ports:?}");
-}
-
-#[test]
-fn host_network_pods_start_before_the_network_plugin() {
-    let Some(cluster) = cluster() else { return };
-    let (objects, warnings) = dry_run_with_component(cluster, "host-network");
-    // A dry run does not lower the level of the namespace, so the API server warns.
-    let expected =
-        "would violate PodSecurity \"restricted:latest\": host namespaces (hostNetwork=true)";
-    assert_eq!(warnings.trim_end(), format!("Warning: {expected}"));
-    let spec = pod_spec(object(&objects, "Deployment", "endpointd"));
-    assert_eq!(spec["hostNetwork"], true);
-    let tolerated: Vec<&Value> =
-        spec["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
-    for taint in ["not-ready", "network-unavailable"] {
-        let taint = json!(format!("node.kubernetes.io/{taint}"));
-        assert!(tolerated.contains(&&taint), "{taint} is not in {tolerated:?}");
-    }
-    // The restricted level forbids the host network; the component lowers the level.
-    let Err(ApiError::Refused { status: 403, message }) = try_pod(cluster, spec.clone()) else {
-        panic!("the restricted level allows the host network");
-    };
-    assert!(message.contains("hostNetwork"), "{message}");
-    let namespace = object(&objects, "Namespace", "endpointd");
-    let level = &namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
-    assert_eq!(level, "privileged");
-}
-
 /// The FlowSchema that kube-apiserver assigned to a request. It classifies a request before it
 /// checks permissions, so the answer may be an error.
 fn flow_schema_uid(kubeconfig: &Path, path: &str) -> String {
@@ -316,33 +276,6 @@ fn all_objects(cluster: &Cluster) -> Vec<Value> {
     let mut objects = dry_run(cluster, "deploy");
     objects.extend(dry_run(cluster, "deploy/separate-accounts"));
     objects
-}
-
-/// The objects of the default variant with a component switched on as its comment says, and
-/// warnings of the API server.
-fn dry_run_with_component(cluster: &Cluster, component: &str) -> (Vec<Value>, String) {
-    let copy = tempfile::tempdir().expect("a temporary directory");
-    copy_folder(&root().join("deploy"), copy.path());
-    let file = copy.path().join("kustomization.yaml");
-    let text = fs::read_to_string(&file).expect("it was copied");
-    let line = format!("#   - components/{component}\n");
-    assert!(text.contains("# components:\n") && text.contains(&line), "{component}: {text}");
-    let text = text.replace("# components:\n", "components:\n").replace(&line, &line[1..]);
-    fs::write(&file, text).expect("the copy is ours");
-    let (applied, warnings) = apply(cluster, copy.path(), DRY_RUN);
-    (items(&applied), warnings)
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a new folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let path = entry.expect("a readable folder").path();
-        let target = to.join(path.file_name().expect("an entry has a name"));
-        match path.is_dir() {
-            true => copy_folder(&path, &target),
-            false => drop(fs::copy(&path, &target).expect("a readable file")),
-        }
-    }
 }
 
 const DRY_RUN: &[&str] = &["--dry-run=server", "--output=json"];
