@@ -6,6 +6,7 @@ mod flags;
 mod follow_up;
 mod live;
 mod resource;
+mod what_if;
 
 use endpointd_client::Client;
 use endpointd_explain::Objects;
@@ -14,7 +15,8 @@ use serde_json::Value;
 pub use self::connect::{connect, run_async};
 pub use self::flags::{ConnectFlags, FileFlags, NamespaceFlags};
 pub use self::follow_up::follow_up;
-pub use self::live::{Scope, read_live};
+pub use self::live::{Scope, namespaces, read_all_nodes, read_into, read_live};
+pub use self::what_if::load_what_if;
 
 use crate::cli_error::CliError;
 use crate::input::{self, Source};
@@ -40,12 +42,24 @@ pub async fn load(
 ) -> Result<Loaded, CliError> {
     if !files.files.is_empty() {
         let objects = read_files(files)?;
-        return Ok(Loaded { objects, client: None, scope: namespace.scope(None) });
+        let scope = match (&namespace.namespace, only_namespace(&objects)) {
+            (None, Some(only)) if !namespace.all_namespaces => Scope::Namespace(only),
+            _ => namespace.scope(None),
+        };
+        return Ok(Loaded { objects, client: None, scope });
     }
     let client = connect(connect_flags).await?;
     let scope = namespace.scope(Some(&client));
     let objects = read_live(&client, &scope).await?;
     Ok(Loaded { objects, client: Some(client), scope })
+}
+
+/// The namespace of all Services and pods, if it is one: a dump of it needs no `-n`.
+fn only_namespace(objects: &Objects) -> Option<String> {
+    let named = EXPECTED_IN_FILES.iter().flat_map(|kind| objects.of_kind_anywhere(kind));
+    let mut namespaces = named.map(|(name, _)| &name.namespace);
+    let first = namespaces.next()?;
+    namespaces.all(|one| one == first).then(|| first.clone())
 }
 
 /// The objects in the files; of one name, the last counts.

@@ -1,10 +1,12 @@
 //! `endpointd`: selects the subcommand; each has its own file.
 
+mod changes;
 mod cli_error;
-#[expect(dead_code, unused_imports, reason = "the first command that uses it comes next")]
 mod cluster;
 mod duration;
+mod explain;
 mod input;
+mod output;
 mod plan;
 #[cfg(feature = "playground")]
 mod playground;
@@ -13,7 +15,9 @@ mod playground_disabled;
 mod run;
 mod shared_flags;
 mod stderr;
+mod terminal;
 mod tokio_runtime;
+mod yaml_output;
 
 use std::process::ExitCode;
 
@@ -26,6 +30,8 @@ use playground_disabled as playground;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+/// Exit code of commands that look for findings or differences, if there are some.
+const EXIT_FINDINGS: u8 = 1;
 /// Exit code for every error; the same as clap's for invalid flags.
 const EXIT_ERROR: u8 = 2;
 
@@ -42,16 +48,18 @@ enum Command {
     Playground(playground::Flags),
     Run(Box<run::Flags>),
     Plan(plan::Flags),
+    Explain(Box<explain::Flags>),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Playground(flags) => playground::run(&flags),
-        Command::Run(flags) => run::run(&flags),
+        Command::Playground(flags) => playground::run(&flags).map(|()| ExitCode::SUCCESS),
+        Command::Run(flags) => run::run(&flags).map(|()| ExitCode::SUCCESS),
         Command::Plan(flags) => plan::run(&flags),
+        Command::Explain(flags) => explain::run(&flags),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(exit_code) => exit_code,
         Err(error) => {
             stderr::line(format_args!("error: {}", error.message));
             stderr::line(format_args!("hint: {}", error.hint));

@@ -9,6 +9,7 @@ mod write_summary;
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
 
 use endpointd_model::{Controller, Key, names};
 use endpointd_plan::{CarriedState, ClusterState, IndexedCluster, Plan};
@@ -18,7 +19,7 @@ use self::flags::{Format, KeySelection, Request};
 use self::load_objects::LoadedObjects;
 use crate::cli_error::CliError;
 use crate::input::Source;
-use crate::stderr;
+use crate::{EXIT_FINDINGS, output, stderr};
 
 /// For objects and `--service` without a namespace, as in kubectl.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -30,7 +31,7 @@ struct KeyPlan {
     plan: Plan,
 }
 
-pub fn run(flags: &Flags) -> Result<(), CliError> {
+pub fn run(flags: &Flags) -> Result<ExitCode, CliError> {
     let request = Request::resolve(flags)?;
     let loaded = load_objects::load_objects(&Source::find(&flags.files)?)?;
     for warning in &loaded.warnings {
@@ -43,7 +44,11 @@ pub fn run(flags: &Flags) -> Result<(), CliError> {
     }
     print(flags.output, &loaded.cluster, &planned)?;
     stderr::line(format_args!("{}", summary(&planned)));
-    Ok(())
+    let writes_something = planned.iter().any(|one| !one.plan.writes.is_empty());
+    Ok(match flags.exit_code && writes_something {
+        true => ExitCode::from(EXIT_FINDINGS),
+        false => ExitCode::SUCCESS,
+    })
 }
 
 /// The plans, ordered by key, then by controller.
@@ -134,17 +139,9 @@ fn print(format: Format, cluster: &ClusterState, planned: &[KeyPlan]) -> Result<
     let mut out = BufWriter::new(io::stdout().lock());
     let printed = match format {
         Format::Table => render_table::render(&mut out, cluster, planned),
-        Format::Json => render_json::render(&mut out, planned),
+        Format::Json => render_json::render(&mut out, cluster, planned),
     };
-    match printed.and_then(|()| out.flush()) {
-        Ok(()) => Ok(()),
-        // The reader, for example `head`, needs no more output.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(CliError::new(
-            format!("cannot write the plan: {error}"),
-            "standard output must be writable",
-        )),
-    }
+    output::checked(printed.and_then(|()| out.flush()))
 }
 
 fn summary(planned: &[KeyPlan]) -> String {

@@ -57,7 +57,7 @@ pub fn explain(facts: &ServiceFacts, findings: &mut Vec<Finding>) {
 }
 
 /// EPD116.
-fn deleting(facts: &ServiceFacts) -> Option<Finding> {
+pub fn deleting(facts: &ServiceFacts) -> Option<Finding> {
     let since = fields::time(facts.raw, "/metadata/deletionTimestamp")?;
     let finalizers = fields::list(facts.raw, "/metadata/finalizers").iter();
     let finalizers: Vec<String> =

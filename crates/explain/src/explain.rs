@@ -13,6 +13,9 @@ use crate::{families, mirroring, pods, ports, published, readiness, zones};
 /// Why pods are or are not behind a Service.
 pub fn service(context: &Context, key: &Key) -> Findings {
     let Some(facts) = ServiceFacts::of(context, key) else { return missing(context, key) };
+    if context.objects.is_unreadable("Pod") && !facts.service.selector.is_empty() {
+        return without_pods(&facts);
+    }
     let findings = service_findings(&facts);
     let mut explained = Findings {
         object: facts.object(),
@@ -20,6 +23,28 @@ pub fn service(context: &Context, key: &Key) -> Findings {
         endpoints: ready_endpoints(&facts),
         findings,
         not_read: context.objects.all_not_read(),
+    };
+    explained.sort();
+    explained
+}
+
+/// The pods may not be read: only what is published is known.
+fn without_pods(facts: &ServiceFacts) -> Findings {
+    let endpoints = facts.published.iter().flat_map(|slice| &slice.endpoints);
+    let n_ready = endpoints.filter(|endpoint| endpoint.is_ready()).count();
+    let published = match facts.context.objects.is_complete("EndpointSlice") {
+        true => format!("its slices have {}", counted(n_ready, "ready endpoint")),
+        false => "its slices could not be read either".to_owned(),
+    };
+    let mut findings = Vec::new();
+    findings.extend(choosing::deleting(facts));
+    findings.extend(published::two_writers(facts));
+    let mut explained = Findings {
+        object: facts.object(),
+        verdict: format!("The pods of Service {} could not be read; {published}.", facts.key),
+        endpoints: Vec::new(),
+        findings,
+        not_read: facts.context.objects.all_not_read(),
     };
     explained.sort();
     explained

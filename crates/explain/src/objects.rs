@@ -12,6 +12,8 @@ use crate::finding::ObjectName;
 
 /// Kinds without a namespace among those that are read.
 const CLUSTER_SCOPED: &[&str] = &["Namespace", "Node"];
+/// Kinds that are read once for all namespaces.
+const KEPT_KINDS: &[&str] = &["Lease", "Node"];
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Complete objects of any kind. What the plans do not need, such as container states, owners, and
@@ -22,6 +24,8 @@ pub struct Objects {
     pub(crate) cluster: ClusterState,
     pub(crate) malformed: Vec<Malformed>,
     not_read: BTreeSet<String>,
+    /// Kinds of which nothing could be read.
+    unreadable: BTreeSet<String>,
     /// Kinds that were read completely, although there may be none of them.
     complete: BTreeSet<String>,
 }
@@ -63,6 +67,22 @@ impl Objects {
         self.not_read.insert(what.into());
     }
 
+    /// Says that no object of a kind could be read, and why. Without pods, for example, nothing is
+    /// said about which of them a Service chooses.
+    pub fn unreadable(&mut self, kind: &str, why: impl Into<String>) {
+        self.unreadable.insert(kind.to_owned());
+        self.not_read(why);
+    }
+
+    pub fn is_unreadable(&self, kind: &str) -> bool {
+        self.unreadable.contains(kind)
+    }
+
+    /// `forbidden` after `unreadable(…, "services: forbidden")`.
+    pub fn why_unreadable(&self, what: &str) -> Option<&str> {
+        self.not_read.iter().find_map(|one| one.strip_prefix(what)?.strip_prefix(": "))
+    }
+
     pub(crate) fn all_not_read(&self) -> Vec<String> {
         self.not_read.iter().cloned().collect()
     }
@@ -72,8 +92,28 @@ impl Objects {
         self.complete.insert(kind.to_owned());
     }
 
-    pub(crate) fn is_complete(&self, kind: &str) -> bool {
+    pub fn is_complete(&self, kind: &str) -> bool {
         self.complete.contains(kind)
+    }
+
+    /// Removes what belongs to a namespace, so that the next one can be read. Nodes and Leases stay if
+    /// all of them were read.
+    pub fn forget_namespaced(&mut self) {
+        let kept: Vec<String> = KEPT_KINDS
+            .iter()
+            .filter(|kind| self.is_complete(kind))
+            .map(ToString::to_string)
+            .collect();
+        self.raw.retain(|name, _| kept.contains(&name.kind));
+        let nodes = std::mem::take(&mut self.cluster.nodes);
+        self.cluster = ClusterState::default();
+        if kept.iter().any(|kind| kind == "Node") {
+            self.cluster.nodes = nodes;
+        }
+        self.malformed.retain(|one| kept.contains(&one.identity.kind));
+        self.complete.retain(|kind| kept.contains(kind));
+        self.unreadable.clear();
+        self.not_read.clear();
     }
 
     /// Call it after the last object was added. Without any node, the nodes of the pods are assumed

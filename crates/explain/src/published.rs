@@ -263,7 +263,7 @@ fn no_leader(facts: &ServiceFacts) -> Option<Finding> {
 }
 
 /// EPD805.
-fn two_writers(facts: &ServiceFacts) -> Option<Finding> {
+pub fn two_writers(facts: &ServiceFacts) -> Option<Finding> {
     let now = facts.context.now.as_second();
     let mut writers: BTreeSet<&str> = BTreeSet::new();
     let mut slices = BTreeSet::new();

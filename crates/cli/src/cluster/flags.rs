@@ -52,8 +52,8 @@ pub struct NamespaceFlags {
 #[derive(Args, Clone, Debug, Default)]
 pub struct FileFlags {
     /// Read objects from files instead of a cluster, YAML or JSON; a directory stands for the files
-    /// in it, `-` for standard input
-    #[arg(short, long = "filename", value_name = "FILE", num_args = 1..)]
+    /// in it, `-` for standard input; repeatable
+    #[arg(short, long = "filename", value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
 

@@ -39,9 +39,19 @@ impl Scope {
 /// The objects of one namespace or all, the nodes of the pods, and the leases of the controllers.
 pub async fn read_live(client: &Client, scope: &Scope) -> Result<Objects, CliError> {
     let mut objects = Objects::default();
+    read_into(client, scope, &mut objects).await?;
+    Ok(objects)
+}
+
+/// Adds the objects of a namespace. Nodes and Leases that are complete are not read again.
+pub async fn read_into(
+    client: &Client,
+    scope: &Scope,
+    objects: &mut Objects,
+) -> Result<(), CliError> {
     // The first read finds out whether the server answers, before ten others fail the same way.
     let services = list(client, SERVICES, scope.namespace(), ListOptions::default()).await;
-    add(client, &mut objects, SERVICES, services)?;
+    add(client, objects, SERVICES, services)?;
     let mut reads = JoinSet::new();
     for resource in OF_NAMESPACE.into_iter().filter(|one| *one != SERVICES) {
         let (client, namespace) = (client.clone(), scope.namespace().map(ToOwned::to_owned));
@@ -54,12 +64,38 @@ pub async fn read_live(client: &Client, scope: &Scope) -> Result<Objects, CliErr
         // A panic of a read is one of this command.
         let (resource, read) =
             read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-        add(client, &mut objects, resource, read)?;
+        add(client, objects, resource, read)?;
     }
-    read_nodes(client, scope, &mut objects).await?;
-    read_leases(client, &mut objects).await?;
+    if !objects.is_complete(NODES.kind) {
+        read_nodes(client, scope, objects).await?;
+    }
+    if !objects.is_complete(LEASES.kind) {
+        read_leases(client, objects).await?;
+    }
     objects.assume_nodes();
-    Ok(objects)
+    Ok(())
+}
+
+/// The namespaces that have Services, by name.
+pub async fn namespaces(client: &Client) -> Result<BTreeSet<String>, CliError> {
+    let options = ListOptions { content: Content::Metadata, ..ListOptions::default() };
+    let services = list(client, SERVICES, None, options).await.map_err(|error| {
+        if error.is_about_connection() {
+            return unreachable(client, &error);
+        }
+        CliError::new(
+            format!("cannot list the Services of all namespaces: {error}"),
+            "choose a namespace with `-n`",
+        )
+    })?;
+    let namespace = |one: &Value| one.pointer("/metadata/namespace")?.as_str().map(str::to_owned);
+    Ok(services.items.iter().filter_map(namespace).collect())
+}
+
+/// All nodes, for commands that read several namespaces.
+pub async fn read_all_nodes(client: &Client, objects: &mut Objects) -> Result<(), CliError> {
+    let nodes = list(client, NODES, None, ListOptions::default()).await;
+    add(client, objects, NODES, nodes)
 }
 
 pub(super) async fn list(
@@ -83,7 +119,16 @@ fn add(
             list.items.into_iter().for_each(|item| objects.add(complete(item, resource)));
             Ok(())
         }
-        Err(error) => note(client, objects, resource.plural, &error),
+        // The server does not have this kind, so there are no objects of it.
+        Err(error) if error.is_not_found() => {
+            objects.complete(resource.kind);
+            Ok(())
+        }
+        Err(error) => {
+            note(client, objects, resource.plural, &error)?;
+            objects.unreadable(resource.kind, not_read(resource.plural, &error));
+            Ok(())
+        }
     }
 }
 
@@ -104,9 +149,13 @@ fn note(
     if error.is_about_connection() {
         return Err(unreachable(client, error));
     }
-    let why = if error.is_forbidden() { "not allowed" } else { &error.message };
-    objects.not_read(format!("{what}: {why}"));
+    objects.not_read(not_read(what, error));
     Ok(())
+}
+
+fn not_read(what: &str, error: &ReadError) -> String {
+    let why = if error.is_forbidden() { "not allowed" } else { &error.message };
+    format!("{what}: {why}")
 }
 
 /// All nodes if a Service needs them for hints or a Local policy, else those of the pods.
@@ -116,8 +165,7 @@ async fn read_nodes(client: &Client, scope: &Scope, objects: &mut Objects) -> Re
         .collect();
     let needs_all = of_scope(objects, SERVICES.kind, scope).any(needs_all_nodes);
     if needs_all || names.len() > NODES_READ_MAX {
-        let nodes = list(client, NODES, None, ListOptions::default()).await;
-        return add(client, objects, NODES, nodes);
+        return read_all_nodes(client, objects).await;
     }
     let mut reads = JoinSet::new();
     for name in names {

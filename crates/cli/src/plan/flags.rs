@@ -19,7 +19,7 @@ use crate::shared_flags::{ControllersFlag, LimitFlags};
         are ignored; malformed objects are reported and excluded. Objects without a namespace are \
         in `default`.\n\n\
         The plan goes to standard output, everything else to standard error. Exit code: 0 with \
-        or without writes in the plan; 2 after an error.",
+        or without writes in the plan, 1 with writes and `--exit-code`; 2 after an error.",
     after_long_help = "Examples:\n  \
         kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml | endpointd plan -f -\n  \
         endpointd plan -f dump.yaml --service shop/web\n  \
@@ -34,6 +34,10 @@ pub struct Flags {
     /// A table for people, or JSON for programs
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output: Format,
+
+    /// Exit with code 1 if the plan writes something
+    #[arg(long)]
+    pub exit_code: bool,
 
     /// Plan only this Service or Endpoints; without a namespace it is in `default`; repeatable
     #[arg(long = "service", value_name = "NAMESPACE/NAME")]

@@ -3,12 +3,13 @@
 use std::io;
 
 use endpointd_model::{Controller, DeleteTarget, Write};
-use endpointd_plan::Plan;
+use endpointd_plan::{ClusterState, Plan};
 use endpointd_wire::to_json_value;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::KeyPlan;
+use crate::changes::{changes, object_before};
 
 /// The controller in the JSON and in the table.
 pub fn controller_label(controller: Controller) -> &'static str {
@@ -19,14 +20,31 @@ pub fn controller_label(controller: Controller) -> &'static str {
     }
 }
 
-pub fn render(out: &mut impl io::Write, planned: &[KeyPlan]) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Output { plans: planned })?;
+/// The version of this form; a field never changes its meaning.
+const FORMAT_VERSION: &str = "1.0";
+
+pub fn render(
+    out: &mut impl io::Write,
+    cluster: &ClusterState,
+    planned: &[KeyPlan],
+) -> io::Result<()> {
+    let plans = planned.iter().map(|plan| InCluster { plan, cluster }).collect();
+    let output = Output { format_version: FORMAT_VERSION, plans };
+    serde_json::to_writer_pretty(&mut *out, &output)?;
     writeln!(out)
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Output<'a> {
-    plans: &'a [KeyPlan],
+    format_version: &'static str,
+    plans: Vec<InCluster<'a>>,
+}
+
+/// A plan and the objects that it changes.
+struct InCluster<'a> {
+    plan: &'a KeyPlan,
+    cluster: &'a ClusterState,
 }
 
 #[derive(Serialize)]
@@ -40,9 +58,9 @@ struct PlanJson<'a> {
     retry: Option<String>,
 }
 
-impl Serialize for KeyPlan {
+impl Serialize for InCluster<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { key, controller, plan } = self;
+        let Self { plan: KeyPlan { key, controller, plan }, cluster } = self;
         let Plan { writes, event_records, excluded_pods, retry, counts: _, carried: _ } = plan;
         let events = event_records.iter().map(|record| EventJson {
             kind: record.event_type().as_str(),
@@ -55,7 +73,7 @@ impl Serialize for KeyPlan {
         let plan = PlanJson {
             controller: controller_label(*controller),
             key: key.to_string(),
-            writes: writes.iter().map(WriteJson).collect(),
+            writes: writes.iter().map(|write| WriteJson { write, cluster }).collect(),
             events: events.collect(),
             excluded_pods: excluded_pods.collect(),
             retry: retry.as_ref().map(ToString::to_string),
@@ -64,7 +82,10 @@ impl Serialize for KeyPlan {
     }
 }
 
-struct WriteJson<'a>(&'a Write);
+struct WriteJson<'a> {
+    write: &'a Write,
+    cluster: &'a ClusterState,
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -72,7 +93,11 @@ struct WriteFields<'a> {
     verb: &'static str,
     resource: &'static str,
     name: &'a str,
+    /// The object as it is; a create has none.
+    before: Option<Value>,
+    /// The object as it will be; a delete has none.
     object: Option<Value>,
+    changes: Vec<String>,
     /// Preconditions of a delete.
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<String>,
@@ -82,7 +107,8 @@ struct WriteFields<'a> {
 
 impl Serialize for WriteJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(write) = self;
+        let Self { write, cluster } = self;
+        let before = object_before(cluster, write);
         let key = write.key();
         let preconditions = match write {
             Write::Create(_) | Write::Update(_) => None,
@@ -94,6 +120,11 @@ impl Serialize for WriteJson<'_> {
             verb: write.verb(),
             resource: write.resource().as_str(),
             name: &key.name,
+            changes: changes(before.as_ref(), write.object())
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            before: before.as_ref().map(to_json_value),
             object: write.object().map(to_json_value),
             uid: preconditions.map(|(uid, _)| uid.to_string()),
             resource_version: preconditions.map(|(_, version)| version.to_string()),

@@ -1,7 +1,6 @@
 //! The plan as tables. On a terminal they fit its width and have colours; otherwise every row is
 //! one line.
 
-use std::env;
 use std::io;
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
@@ -11,6 +10,7 @@ use endpointd_plan::{ClusterState, Retry};
 use super::KeyPlan;
 use super::render_json::controller_label;
 use super::write_summary::WriteSummary;
+use crate::terminal::wants_colours;
 
 /// In a narrower terminal, columns would be a few letters wide.
 const WIDTH_MIN: u16 = 72;
@@ -24,11 +24,9 @@ enum Colours {
 }
 
 impl Colours {
-    /// Whether the output is a terminal is checked by the table; see <https://no-color.org>.
+    /// Whether the output is a terminal is checked by the table.
     fn wanted() -> Self {
-        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
-        if is_set("NO_COLOR") || is_dumb { Self::Off } else { Self::On }
+        if wants_colours() { Self::On } else { Self::Off }
     }
 }
 

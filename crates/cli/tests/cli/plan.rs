@@ -63,6 +63,15 @@ spec: {type: ExternalName, externalName: example.com}
 }
 
 #[test]
+fn the_exit_code_says_whether_something_is_written() {
+    let files = [("a.yaml", shop())];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, &**text)).collect();
+    assert_eq!(plan(&files, &["-f", "a.yaml"]).code, Some(0));
+    assert_eq!(plan(&files, &["-f", "a.yaml", "--exit-code"]).code, Some(1));
+    assert_eq!(plan(&[("a.yaml", NODE)], &["-f", "a.yaml", "--exit-code"]).code, Some(0));
+}
+
+#[test]
 fn the_json_contains_the_whole_plan() {
     let args = ["-f", "cluster.yaml", "-o", "json"];
     let cluster = stream(&[&shop(), LOST_POD]);
@@ -182,7 +191,7 @@ items: not a list
     let knative = "{apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: other}}";
     let alone = format!("{deployment}---\n{knative}");
     let output = plan(&[("a.yaml", &alone)], &["-f", "a.yaml", "-o", "json"]).succeeded();
-    assert_eq!(output.json(), json!({"plans": []}));
+    assert_eq!(output.json(), json!({"formatVersion": "1.0", "plans": []}));
     output.logs(
         "note: the input has no Service and no Endpoints to plan; ignored: 1 of kind \
         `Deployment`, 1 of kind `Service`",
@@ -412,11 +421,13 @@ fn a_deleted_service_is_planned() {
     let output = plan(&[("a", ENDPOINTS)], &args).succeeded();
     assert_eq!(writes(&output), ["endpoints shop/web delete endpoints"]);
     let delete = output.json()["plans"][1]["writes"][0].clone();
-    assert_eq!(
-        delete,
-        json!({"verb": "delete", "resource": "endpoints", "name": "web", "object": null,
-            "uid": "endpoints-uid", "resourceVersion": "7"})
-    );
+    let expected = json!({"verb": "delete", "resource": "endpoints", "name": "web",
+        "object": null, "uid": "endpoints-uid", "resourceVersion": "7"});
+    for (field, value) in expected.as_object().expect("fields") {
+        assert_eq!(&delete[field], value, "{field}");
+    }
+    assert_eq!(delete["before"]["subsets"][0]["addresses"][1]["ip"], "10.0.0.9");
+    assert_eq!(delete["changes"][0], "- 10.0.0.8, ready");
     let output = plan(&[("a", OLD_SLICE)], &args).succeeded();
     assert_eq!(planned(&output).len(), 3, "a slice is a trace too");
 }

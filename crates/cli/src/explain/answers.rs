@@ -1,0 +1,183 @@
+//! Finds the objects of a question, and explains them.
+
+use endpointd_client::Client;
+use endpointd_explain::{Context, ControllerState, Findings, Mode, Objects, explain};
+use endpointd_model::{Key, Timestamp};
+use endpointd_plan::Settings;
+
+use super::controller_state::Reporter;
+use super::flags::Flags;
+use super::label_selector::LabelSelector;
+use super::target::{Kind, Target};
+use crate::cli_error::CliError;
+use crate::cluster::{
+    Loaded, Scope, connect, follow_up, load, load_what_if, namespaces, read_all_nodes, read_into,
+};
+
+pub enum Question {
+    One(Target),
+    /// All Services with these labels.
+    All(Option<LabelSelector>),
+}
+
+pub struct Answer {
+    pub findings: Findings,
+    /// Whether the object exists.
+    pub is_found: bool,
+    /// Whether the pods could not be read, so that nothing is known about them.
+    pub is_partial: bool,
+}
+
+impl Answer {
+    pub fn needs_attention(&self) -> bool {
+        !self.is_found || self.is_partial || self.findings.has_problems()
+    }
+}
+
+impl Question {
+    pub fn resolve(flags: &Flags) -> Result<Self, CliError> {
+        let selector = flags.selector.as_deref().map(LabelSelector::parse).transpose()?;
+        match Target::parse(&flags.object)? {
+            None => Ok(Self::All(selector)),
+            Some(_) if flags.namespace.all_namespaces => Err(CliError::new(
+                "an object is in one namespace, and `-A` means all",
+                "choose its namespace with `-n`",
+            )),
+            Some(target) => Ok(Self::One(target)),
+        }
+    }
+}
+
+/// What is the same for all objects of one question.
+struct Setting {
+    mode: Mode,
+    now: Timestamp,
+    reporter: Option<Reporter>,
+}
+
+pub async fn answer(flags: &Flags, question: &Question) -> Result<Vec<Answer>, CliError> {
+    let reporter = match &flags.endpointd {
+        Some(url) => Some(Reporter::connect(url).await?),
+        None => None,
+    };
+    let mode = if flags.live { Mode::WhatIf } else { Mode::Observed };
+    let setting = Setting { mode, now: Timestamp::now(), reporter };
+    if flags.namespace.all_namespaces && flags.files.files.is_empty() {
+        return answer_by_namespace(flags, question, &setting).await;
+    }
+    let loaded = match flags.live {
+        true => load_what_if(&flags.connect, &flags.namespace, &flags.files).await?,
+        false => load(&flags.connect, &flags.namespace, &flags.files).await?,
+    };
+    let Loaded { mut objects, client, scope } = loaded;
+    explain_scope(question, &setting, client.as_ref(), &scope, &mut objects).await
+}
+
+/// One namespace after the other, so that only one is in memory.
+async fn answer_by_namespace(
+    flags: &Flags,
+    question: &Question,
+    setting: &Setting,
+) -> Result<Vec<Answer>, CliError> {
+    let client = connect(&flags.connect).await?;
+    let mut objects = Objects::default();
+    let namespaces = namespaces(&client).await?;
+    read_all_nodes(&client, &mut objects).await?;
+    let mut answers = Vec::new();
+    for namespace in namespaces {
+        objects.forget_namespaced();
+        let scope = Scope::Namespace(namespace);
+        read_into(&client, &scope, &mut objects).await?;
+        answers
+            .extend(explain_scope(question, setting, Some(&client), &scope, &mut objects).await?);
+    }
+    Ok(answers)
+}
+
+async fn explain_scope(
+    question: &Question,
+    setting: &Setting,
+    client: Option<&Client>,
+    scope: &Scope,
+    objects: &mut Objects,
+) -> Result<Vec<Answer>, CliError> {
+    check_services_were_read(objects, scope)?;
+    let targets = targets(question, scope, objects);
+    let mut answers = Vec::new();
+    for (kind, key) in targets {
+        let state = match &setting.reporter {
+            Some(reporter) => Some(reporter.state(&key).await?),
+            None => None,
+        };
+        let mut findings = explain_one(setting, objects, state.as_ref(), kind, &key);
+        if let Some(client) = client
+            && follow_up(client, objects, &findings).await
+        {
+            findings = explain_one(setting, objects, state.as_ref(), kind, &key);
+        }
+        let is_found = objects.get(kind.as_str(), &key.namespace, &key.name).is_some();
+        answers.push(Answer { findings, is_found, is_partial: objects.is_unreadable("Pod") });
+    }
+    Ok(answers)
+}
+
+/// Without Services there is nothing to say.
+fn check_services_were_read(objects: &Objects, scope: &Scope) -> Result<(), CliError> {
+    if !objects.is_unreadable("Service") {
+        return Ok(());
+    }
+    let (whose, flag) = match scope {
+        Scope::Namespace(namespace) => {
+            (format!("of namespace `{namespace}`"), format!("-n {namespace}"))
+        }
+        Scope::AllNamespaces => ("of all namespaces".to_owned(), "-A".to_owned()),
+    };
+    let why = objects.why_unreadable("services").unwrap_or("not allowed");
+    Err(CliError::new(
+        format!("cannot list the Services {whose}: {why}"),
+        format!("`kubectl auth can-i list services {flag}`, or `--as` another user"),
+    ))
+}
+
+fn targets(question: &Question, scope: &Scope, objects: &Objects) -> Vec<(Kind, Key)> {
+    let is_in = |key: &Key| scope.namespace().is_none_or(|namespace| *key.namespace == *namespace);
+    match question {
+        Question::One(target) => {
+            let namespace = scope.namespace().unwrap_or("default");
+            vec![(target.kind, Key::new(namespace, target.name.as_str()))]
+        }
+        Question::All(selector) => {
+            let is_selected =
+                |key: &Key| match (selector, objects.get("Service", &key.namespace, &key.name)) {
+                    (Some(selector), Some(service)) => selector.matches(service),
+                    (None, _) | (_, None) => true,
+                };
+            let keys = objects.services().filter(|key| is_in(key) && is_selected(key));
+            keys.map(|key| (Kind::Service, key)).collect()
+        }
+    }
+}
+
+fn explain_one(
+    setting: &Setting,
+    objects: &Objects,
+    controller: Option<&ControllerState>,
+    kind: Kind,
+    key: &Key,
+) -> Findings {
+    let indexed = objects.cluster().index();
+    let context = Context {
+        objects,
+        indexed: &indexed,
+        now: setting.now,
+        settings: Settings::default(),
+        controller,
+        mode: setting.mode,
+    };
+    match kind {
+        Kind::Service => explain::service(&context, key),
+        Kind::Pod => explain::pod(&context, key),
+        Kind::Endpoints => explain::endpoints(&context, key),
+        Kind::EndpointSlice => explain::slice(&context, key),
+    }
+}

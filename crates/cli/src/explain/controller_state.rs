@@ -1,0 +1,65 @@
+//! What a running endpointd reports about a key, on its page `/report`.
+
+use endpointd_client::{Client, ConnectOptions, ReadError};
+use endpointd_explain::ControllerState;
+use endpointd_model::Key;
+use serde_json::Value;
+
+use crate::cli_error::CliError;
+
+pub struct Reporter {
+    client: Client,
+    url: String,
+    is_deletion_limiter_active: bool,
+}
+
+impl Reporter {
+    pub async fn connect(url: &str) -> Result<Self, CliError> {
+        let options = ConnectOptions {
+            server: Some(url.trim_end_matches('/').to_owned()),
+            user_agent: format!("endpointd/{}", env!("CARGO_PKG_VERSION")),
+            ..ConnectOptions::default()
+        };
+        let client = Client::connect(options).await.map_err(|error| {
+            CliError::new(
+                format!("cannot use `--endpointd`: {}", first_line(&error.to_string())),
+                HINT,
+            )
+        })?;
+        let report = client.get_value("/report").await.map_err(|error| no_report(url, &error))?;
+        let is_active = report.value.pointer("/deletionLimiter/active").and_then(Value::as_bool);
+        Ok(Self {
+            client,
+            url: url.to_owned(),
+            is_deletion_limiter_active: is_active.unwrap_or(false),
+        })
+    }
+
+    /// Of the rows of a key, the one with an error counts, else the first that is not idle.
+    pub async fn state(&self, key: &Key) -> Result<ControllerState, CliError> {
+        let path = format!("/report?key={key}");
+        let report =
+            self.client.get_value(&path).await.map_err(|error| no_report(&self.url, &error))?;
+        let rows = report.value["keys"].as_array().map_or(&[][..], Vec::as_slice);
+        let error_of = |row: &&Value| row["lastError"].is_string();
+        let is_busy = |row: &&Value| row["state"].as_str() != Some("idle");
+        let row = rows.iter().find(error_of).or_else(|| rows.iter().find(is_busy));
+        let text = |field: &str| Some(row?.get(field)?.as_str()?.to_owned());
+        Ok(ControllerState {
+            key_state: text("state").unwrap_or_default(),
+            last_error: text("lastError"),
+            is_deletion_limiter_active: self.is_deletion_limiter_active,
+        })
+    }
+}
+
+const HINT: &str = "`kubectl -n endpointd port-forward deploy/endpointd 10257` makes it reachable \
+                    as `--endpointd http://127.0.0.1:10257`";
+
+fn no_report(url: &str, error: &ReadError) -> CliError {
+    CliError::new(format!("no report from endpointd at {url}: {error}"), HINT)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
