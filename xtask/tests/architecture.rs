@@ -134,6 +134,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "endpointd-wire",
             "clap",
             "comfy-table",
+            "rustix",
             "saphyr-parser",
             "serde",
             "serde_json",

@@ -1,5 +1,6 @@
 //! `endpointd run`: runs the controllers against a cluster until a signal.
 
+mod descriptor_limit;
 mod flags;
 mod resolve;
 
@@ -19,6 +20,7 @@ pub fn run(flags: &Flags) -> Result<(), CliError> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     start_log(flags.log_format, flags.log_level);
+    descriptor_limit::raise();
     tokio_runtime::run_on_current_thread(async {
         let stopped = tokio_runtime::stop_signal()?;
         endpointd_runtime::run(options, |_| (), stopped).await.map_err(cli_error)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use endpointd_model::{LiveRead, LiveReadResult, WatchSignal, WatchedResource, Write, WriteResult};
 use endpointd_wire::Encoding;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::election::WritePermit;
@@ -21,6 +21,9 @@ use crate::watcher;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Ten times the size limit of an object in the API server.
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
+/// Writes and live reads that use a connection at the same time, so that descriptors remain for
+/// the lease and the watches; more of them wait. Twice the writes that the engine sends at once.
+const REQUESTS_MAX: usize = 128;
 /// The default of kube-controller-manager's `--kube-api-burst`.
 const BURST: u32 = 30;
 
@@ -30,6 +33,7 @@ pub struct Client {
     pub(crate) transport: Arc<Transport>,
     rate_limiter: Option<Arc<RateLimiter>>,
     capabilities: Arc<ServerCapabilities>,
+    slots: Arc<Semaphore>,
 }
 
 /// What the server supports; assumed until it refuses.
@@ -52,7 +56,8 @@ impl Client {
             supports_streaming_lists: AtomicBool::new(true),
         });
         let transport = Arc::new(Transport::connect(options).await?);
-        Ok(Self { transport, rate_limiter, capabilities })
+        let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
+        Ok(Self { transport, rate_limiter, capabilities, slots })
     }
 
     /// Uses JSON for all further requests, for servers whose protobuf is broken.
@@ -85,7 +90,7 @@ impl Client {
     pub async fn send(&self, write: &Write, permit: &WritePermit) -> WriteResult {
         let mut is_begun = false;
         let sent = permit.while_valid(async {
-            self.wait_for_rate_limit().await;
+            let _slot = self.wait_for_slot().await;
             is_begun = true;
             self.send_now(write).await
         });
@@ -111,7 +116,7 @@ impl Client {
 
     /// Reads one object from the API server, bypassing all caches.
     pub async fn live_read(&self, read: &LiveRead) -> LiveReadResult {
-        self.wait_for_rate_limit().await;
+        let _slot = self.wait_for_slot().await;
         let request = self.with_accept(ApiRequest::of_live_read(read));
         let response = self.request(&request).await;
         response::live_read_result(&request, read, response)
@@ -154,9 +159,11 @@ impl Client {
         }
     }
 
-    async fn wait_for_rate_limit(&self) {
+    /// Waits for the rate limit and for one of [`REQUESTS_MAX`] places.
+    async fn wait_for_slot(&self) -> SemaphorePermit<'_> {
         if let Some(rate_limiter) = &self.rate_limiter {
             rate_limiter.acquire().await;
         }
+        self.slots.acquire().await.expect("the semaphore is never closed")
     }
 }

@@ -5,6 +5,7 @@
 //! passes every request and response through a task of its own.
 
 use std::error::Error;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -12,11 +13,11 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::client::legacy::{self};
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::{Body, ConfigExt};
 use tower::util::BoxCloneSyncService;
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder};
 
 use crate::config::error_chain;
 use crate::connect::ConnectError;
@@ -26,6 +27,8 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Shorter than the idle time-outs of load balancers, so that we close first.
 const IDLE_MAX: Duration = Duration::from_secs(50);
+/// As many as the engine has writes in flight: a busy process opens no new ones.
+const IDLE_CONNECTIONS_MAX: usize = 64;
 
 /// Clones share connections.
 pub(crate) type HttpService = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
@@ -64,15 +67,57 @@ fn assemble<C>(config: Config, connector: C) -> Result<HttpService, kube::Error>
 where
     C: Connect + Clone + Send + Sync + 'static,
 {
-    let http: legacy::Client<C, Body> =
-        legacy::Client::builder(TokioExecutor::new()).pool_idle_timeout(IDLE_MAX).build(connector);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
-        .service(http);
+        .service(Pools::new(connector));
     Ok(BoxCloneSyncService::new(service))
+}
+
+/// Which connections a request uses; an extension of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pool {
+    Shared,
+    /// A connection of its own, so that the lease is renewed whatever the other requests do.
+    Leases,
+}
+
+#[derive(Clone)]
+struct Pools<C> {
+    shared: legacy::Client<C, Body>,
+    leases: legacy::Client<C, Body>,
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> Pools<C> {
+    fn new(connector: C) -> Self {
+        let pool = |n_idle_max| {
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_MAX)
+                .pool_max_idle_per_host(n_idle_max)
+                .build(connector.clone())
+        };
+        Self { shared: pool(IDLE_CONNECTIONS_MAX), leases: pool(1) }
+    }
+}
+
+impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Pools<C> {
+    type Response = Response<Incoming>;
+    type Error = legacy::Error;
+    type Future = legacy::ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), legacy::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> legacy::ResponseFuture {
+        match request.extensions().get().copied().unwrap_or(Pool::Shared) {
+            Pool::Shared => self.shared.request(request),
+            Pool::Leases => self.leases.request(request),
+        }
+    }
 }
 
 /// Whether the request was certainly not sent, because there was no connection.

@@ -5,6 +5,8 @@ use endpointd_wire::{Bytes, Encoding, encode, encode_delete};
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
+use crate::http_service::Pool;
+
 /// One request, without the headers that all requests have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiRequest {
@@ -18,6 +20,7 @@ pub(crate) struct ApiRequest {
     pub(crate) path: String,
     pub(crate) body: Option<Body>,
     pub(crate) accept: Accept,
+    pub(crate) pool: Pool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +76,7 @@ impl ApiRequest {
             path: String::new(),
             body: None,
             accept: Accept::Any,
+            pool: Pool::Shared,
         }
     }
 

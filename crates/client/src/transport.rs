@@ -196,6 +196,7 @@ fn http_request(request: &ApiRequest) -> Request<Body> {
     let mut builder = Request::builder()
         .method(request.method.clone())
         .uri(&request.path)
+        .extension(request.pool)
         .header(ACCEPT, request.accept.header())
         // Some servers compress each event of a watch on its own; decoders stop after the first.
         .header(ACCEPT_ENCODING, "identity");

@@ -78,3 +78,29 @@ fn an_unreachable_server_is_retried_with_few_warnings_until_a_signal() {
     assert!((1..=6).contains(&warnings), "one a kind, and none a try: {log}");
     assert!(log.contains("127.0.0.1:1"), "it says where it tried: {log}");
 }
+
+/// Soft and hard limit of open files.
+fn descriptor_limits(pid: u32) -> Option<(String, String)> {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let mut numbers = line.split_whitespace().map(str::to_owned);
+    Some((numbers.next()?, numbers.next()?))
+}
+
+#[test]
+fn the_limit_of_open_files_is_raised_at_start() {
+    let child = Command::new("sh")
+        .args(["-c", r#"ulimit -S -n 256 && exec "$0" "$@""#, env!("CARGO_BIN_EXE_endpointd")])
+        .args(["run", "--server=http://127.0.0.1:1", "--metrics-bind-address=0"])
+        .args(["--leader-elect=false"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell");
+    let mut running = Running(child);
+    let (started, pid) = (Instant::now(), running.0.id());
+    while descriptor_limits(pid).is_none_or(|(soft, hard)| soft != hard) {
+        assert!(running.0.try_wait().expect("a child").is_none(), "it has ended");
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", descriptor_limits(pid));
+        thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::client::Client;
+use crate::http_service::Pool;
 use crate::request::{Accept, ApiRequest, Body, object_path, objects_path};
 use crate::response::{failure, is_absent};
 use crate::transport::{ApiResponse, TransportError};
@@ -197,7 +198,8 @@ fn request(
     let body =
         lease.map(|lease| Body { content_type: "application/json", bytes: lease.to_json().into() });
     let name = key.to_string();
-    ApiRequest { name, path, body, accept: Accept::Json, ..ApiRequest::new(method, verb, RESOURCE) }
+    let (accept, pool) = (Accept::Json, Pool::Leases);
+    ApiRequest { name, path, body, accept, pool, ..ApiRequest::new(method, verb, RESOURCE) }
 }
 
 fn decode(request: &ApiRequest, response: &ApiResponse) -> Result<Lease, Failure> {

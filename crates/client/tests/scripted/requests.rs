@@ -1,5 +1,7 @@
 //! Writes and live reads with late, missing, or unusual responses.
 
+use std::time::Duration;
+
 use endpointd_client::election::WritePermit;
 use endpointd_client::{Client, ConnectOptions};
 use endpointd_model::{
@@ -7,6 +9,7 @@ use endpointd_model::{
     PublishedResource, Uid, Write, WriteResult,
 };
 use endpointd_wire::{Encoding, encode, to_json_value};
+use serde_json::json;
 
 use crate::server::{End, Reply, Server, status, watch, whole};
 
@@ -19,6 +22,15 @@ fn endpoints() -> Object {
         ..Default::default()
     };
     Object::Endpoints(Endpoints { meta, subsets: Vec::new() })
+}
+
+fn delete() -> Write {
+    Write::Delete(DeleteTarget {
+        resource: PublishedResource::Endpoints,
+        key: Key::new("shop", "web"),
+        uid: Uid::from("u"),
+        resource_version: 7.into(),
+    })
 }
 
 fn stored() -> Reply {
@@ -96,16 +108,7 @@ async fn timed_out_write_is_no_response() {
         Server::start(|_, _| crate::server::watch(vec!["{".to_owned()], crate::server::End::Hold))
             .await;
     let client = server.client().await;
-    let target = DeleteTarget {
-        resource: PublishedResource::Endpoints,
-        key: Key::new("shop", "web"),
-        uid: Uid::from("u"),
-        resource_version: 7.into(),
-    };
-    let send =
-        tokio::spawn(
-            async move { client.send(&Write::Delete(target), &WritePermit::Always).await },
-        );
+    let send = tokio::spawn(async move { client.send(&delete(), &WritePermit::Always).await });
     while server.requests().is_empty() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
@@ -141,4 +144,27 @@ async fn plain_http_requests_have_no_credentials() {
     server.client().await.send(&Write::Create(endpoints()), &WritePermit::Always).await;
     assert_eq!(server.requests()[0].authorization, "");
     assert_eq!(server.requests()[0].method, "POST");
+}
+
+#[tokio::test]
+async fn many_writes_in_flight_leave_connections_for_the_lease() {
+    let server = Server::start(|_, request| match request.path.contains("/leases/") {
+        true => whole(200, &json!({"metadata": {"namespace": "a", "name": "b"}, "spec": {}})),
+        false => watch(vec![], End::Hold),
+    })
+    .await;
+    let client = server.client().await;
+    let mut writes = tokio::task::JoinSet::new();
+    for _ in 0..300 {
+        let client = client.clone();
+        writes.spawn(async move { client.send(&delete(), &WritePermit::Always).await });
+    }
+    while server.requests().len() < 128 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(client.read_lease(&Key::new("a", "b")).await.unwrap().is_some());
+    // The server is idle: no further write is sent before one of these is answered.
+    let more = tokio::time::sleep(Duration::from_millis(100));
+    more.await;
+    assert_eq!(server.requests().len(), 128 + 1, "the lease, and a bounded number of writes");
 }
