@@ -138,6 +138,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "saphyr-parser",
             "serde",
             "serde_json",
+            "similar",
             "thiserror",
             "tikv-jemallocator",
             "tokio",

@@ -16,6 +16,7 @@ pub use self::connect::{connect, run_async};
 pub use self::flags::{ConnectFlags, FileFlags, NamespaceFlags};
 pub use self::follow_up::follow_up;
 pub use self::live::{Scope, namespaces, read_all_nodes, read_into, read_live};
+pub use self::resource::{ENDPOINT_SLICES, ENDPOINTS, PODS, Resource, SERVICES};
 pub use self::what_if::load_what_if;
 
 use crate::cli_error::CliError;

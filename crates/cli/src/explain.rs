@@ -8,7 +8,6 @@ mod label;
 mod label_selector;
 mod render_json;
 mod render_text;
-mod target;
 
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 mod changes;
 mod cli_error;
 mod cluster;
+mod diff;
 mod duration;
 mod explain;
 mod input;
@@ -15,6 +16,7 @@ mod playground_disabled;
 mod run;
 mod shared_flags;
 mod stderr;
+mod target;
 mod terminal;
 mod tokio_runtime;
 mod yaml_output;
@@ -49,6 +51,7 @@ enum Command {
     Run(Box<run::Flags>),
     Plan(plan::Flags),
     Explain(Box<explain::Flags>),
+    Diff(Box<diff::Flags>),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Run(flags) => run::run(&flags).map(|()| ExitCode::SUCCESS),
         Command::Plan(flags) => plan::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
+        Command::Diff(flags) => diff::run(&flags),
     };
     match result {
         Ok(exit_code) => exit_code,

@@ -11,12 +11,13 @@ use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use endpointd_model::{Controller, Key, names};
+use endpointd_model::{Controller, Key};
 use endpointd_plan::{CarriedState, ClusterState, IndexedCluster, Plan};
 
-pub use self::flags::Flags;
-use self::flags::{Format, KeySelection, Request};
-use self::load_objects::LoadedObjects;
+use self::flags::Format;
+pub use self::flags::{Flags, KeySelection, Request};
+pub use self::load_objects::{LoadedObjects, load_objects};
+pub use self::render_json::controller_label;
 use crate::cli_error::CliError;
 use crate::input::Source;
 use crate::{EXIT_FINDINGS, output, stderr};
@@ -25,15 +26,15 @@ use crate::{EXIT_FINDINGS, output, stderr};
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The plan of one key for one controller.
-struct KeyPlan {
-    key: Key,
-    controller: Controller,
-    plan: Plan,
+pub struct KeyPlan {
+    pub key: Key,
+    pub controller: Controller,
+    pub plan: Plan,
 }
 
 pub fn run(flags: &Flags) -> Result<ExitCode, CliError> {
     let request = Request::resolve(flags)?;
-    let loaded = load_objects::load_objects(&Source::find(&flags.files)?)?;
+    let loaded = load_objects(&Source::find(&flags.files)?)?;
     for warning in &loaded.warnings {
         stderr::line(format_args!("warning: {warning}"));
     }
@@ -52,7 +53,7 @@ pub fn run(flags: &Flags) -> Result<ExitCode, CliError> {
 }
 
 /// The plans, ordered by key, then by controller.
-fn plan(
+pub fn plan(
     request: &Request,
     loaded: &LoadedObjects,
     indexed: &IndexedCluster<'_>,
@@ -87,23 +88,6 @@ fn check_readable(key: &Key, loaded: &LoadedObjects) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A key without any object is planned as deleted, but is more likely misspelt.
-fn unknown_key_hint(key: &Key, cluster: &ClusterState) -> Option<String> {
-    let mut slices = cluster.slices.values().map(|slice| &slice.meta);
-    let has_slice = slices.any(|meta| {
-        meta.namespace == key.namespace && meta.labels.has(names::SERVICE_NAME, &key.name)
-    });
-    if cluster.services.contains_key(key) || cluster.endpoints.contains_key(key) || has_slice {
-        return None;
-    }
-    let mut elsewhere = cluster.services.keys().chain(cluster.endpoints.keys());
-    let hint = match elsewhere.find(|one| one.name == key.name) {
-        Some(other) => format!("did you mean `--service {other}`?"),
-        None => "check the name, and whether the input has its namespace".to_owned(),
-    };
-    Some(format!("the input has no Service, Endpoints, or slice for `{key}`: {hint}"))
-}
-
 /// Notes about the input as a whole.
 fn notes(request: &Request, loaded: &LoadedObjects, planned: &[KeyPlan]) -> Vec<String> {
     let ClusterState { pods, nodes, .. } = &loaded.cluster;
@@ -114,7 +98,10 @@ fn notes(request: &Request, loaded: &LoadedObjects, planned: &[KeyPlan]) -> Vec<
         notes.push(nothing_to_plan(loaded));
     }
     if let KeySelection::Named(keys) = &request.selection {
-        notes.extend(keys.iter().filter_map(|key| unknown_key_hint(key, &loaded.cluster)));
+        notes.extend(keys.iter().filter_map(|key| {
+            let hint = loaded.unknown_key_hint(key)?;
+            Some(format!("the input has no Service, Endpoints, or slice for `{key}`: {hint}"))
+        }));
     }
     let n_on_nodes = pods.values().filter(|pod| pod.node_name.is_some()).count();
     if nodes.is_empty() && n_on_nodes > 0 && request.controllers.contains(&Controller::Slices) {

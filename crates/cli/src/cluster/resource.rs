@@ -10,6 +10,7 @@ pub struct Resource {
 
 pub const SERVICES: Resource = core("Service", "services");
 pub const PODS: Resource = core("Pod", "pods");
+pub const ENDPOINTS: Resource = core("Endpoints", "endpoints");
 pub const NODES: Resource = core("Node", "nodes");
 pub const LEASES: Resource =
     Resource { kind: "Lease", api_version: "coordination.k8s.io/v1", plural: "leases" };
@@ -24,7 +25,7 @@ pub const OF_NAMESPACE: [Resource; 11] = [
     SERVICES,
     PODS,
     ENDPOINT_SLICES,
-    core("Endpoints", "endpoints"),
+    ENDPOINTS,
     core("Event", "events"),
     apps("Deployment", "deployments"),
     apps("ReplicaSet", "replicasets"),

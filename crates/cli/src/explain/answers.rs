@@ -8,11 +8,11 @@ use endpointd_plan::Settings;
 use super::controller_state::Reporter;
 use super::flags::Flags;
 use super::label_selector::LabelSelector;
-use super::target::{Kind, Target};
 use crate::cli_error::CliError;
 use crate::cluster::{
     Loaded, Scope, connect, follow_up, load, load_what_if, namespaces, read_all_nodes, read_into,
 };
+use crate::target::{Kind, Target};
 
 pub enum Question {
     One(Target),

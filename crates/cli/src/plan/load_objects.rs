@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Node, Pod, Service, SharedStr};
+use endpointd_model::{EndpointSlice, Endpoints, Key, Node, Pod, Service, SharedStr, names};
 use endpointd_plan::ClusterState;
 use endpointd_wire::{AnyObject, Decoded, Identity, Malformed};
 
@@ -30,7 +30,24 @@ pub fn load_objects(sources: &[Source]) -> Result<LoadedObjects, CliError> {
 }
 
 impl LoadedObjects {
-    fn add(&mut self, decoded: DecodedObject) {
+    /// A key without any object is planned as deleted, but is more likely misspelt.
+    pub fn unknown_key_hint(&self, key: &Key) -> Option<String> {
+        let cluster = &self.cluster;
+        let mut slices = cluster.slices.values().map(|slice| &slice.meta);
+        let has_slice = slices.any(|meta| {
+            meta.namespace == key.namespace && meta.labels.has(names::SERVICE_NAME, &key.name)
+        });
+        if cluster.services.contains_key(key) || cluster.endpoints.contains_key(key) || has_slice {
+            return None;
+        }
+        let mut elsewhere = cluster.services.keys().chain(cluster.endpoints.keys());
+        Some(match elsewhere.find(|one| one.name == key.name) {
+            Some(other) => format!("did you mean `{other}`?"),
+            None => "check the name, and whether the input has its namespace".to_owned(),
+        })
+    }
+
+    pub fn add(&mut self, decoded: DecodedObject) {
         match decoded {
             DecodedObject::Known(object) => self.insert(*object),
             DecodedObject::Ignored(kind) => *self.n_ignored_by_kind.entry(kind).or_default() += 1,

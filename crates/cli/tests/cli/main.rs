@@ -1,6 +1,7 @@
 //! Tests of the binary as a process.
 
 mod daemon;
+mod diff;
 mod explain;
 mod plan;
 mod playground;

@@ -401,9 +401,7 @@ fn a_service_is_selected_by_name() {
     let output = plan(&["--service", "shop/web", "--service", "other"]).succeeded();
     assert_eq!(planned(&output), [three("default/other"), three("shop/web")].concat());
     // A key without any object is planned as deleted, with a note.
-    for (name, hint) in
-        [("web", "did you mean `--service shop/web`?"), ("shop/wbe", "check the name")]
-    {
+    for (name, hint) in [("web", "did you mean `shop/web`?"), ("shop/wbe", "check the name")] {
         let output = plan(&["--service", name]).succeeded();
         assert!(output.err.contains("no Service, Endpoints, or slice for"), "{}", output.err);
         assert!(output.err.contains(hint), "{}", output.err);
