@@ -343,9 +343,13 @@ impl ControllerState {
                 RetryInputs { n_failures: failures.n_failures, ..RetryInputs::default() }
             }
             SyncResult::ConflictRetry => {
-                // A sync that only read is no conflict: it corrected the cache, as it should.
+                // A sync that only read is no conflict: it corrected the cache, as it should, and
+                // the plan that waited for it follows at once.
+                if end.summary.is_none() {
+                    return RetryInputs::default();
+                }
                 let failures = self.keys.failure_entry(key);
-                failures.n_conflicts += u32::from(end.summary.is_some());
+                failures.n_conflicts += 1;
                 RetryInputs { n_conflicts: failures.n_conflicts, ..RetryInputs::default() }
             }
             SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {

@@ -153,6 +153,29 @@ fn permanently_rejected_write_is_retried_with_capped_backoff() {
     assert!((120..=160).contains(&n_later), "{n_later} in an hour");
 }
 
+/// The back-off of many conflicts and that of a failed read do not add up.
+#[test]
+fn live_read_that_succeeds_at_last_is_followed_by_the_plan_at_once() {
+    let mut cluster = converged(&[("web", 1)]);
+    cluster.write_faults.extend(vec![WriteFault::DroppedNoResponse; 40]);
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.advance(Duration::from_secs(20));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
+    cluster.reads_fail = true;
+    cluster.advance(Duration::from_secs(40));
+    cluster.reads_fail = false;
+    cluster.write_faults.clear();
+    let n_reads = cluster.live_reads.len();
+    for _ in 0..31 {
+        cluster.advance(Duration::from_secs(1));
+        if cluster.live_reads.len() > n_reads {
+            break;
+        }
+    }
+    cluster.advance(Duration::from_secs(5));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
+}
+
 #[test]
 fn throttled_engine_waits_for_retry_after() {
     let mut cluster = converged(&[("web", 1), ("api", 1)]);
