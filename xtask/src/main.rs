@@ -6,6 +6,7 @@ mod cargo;
 mod cluster;
 mod control_plane;
 mod dist;
+mod fuzz;
 mod install_tools;
 mod mutants;
 mod parity;
@@ -44,6 +45,8 @@ enum Command {
     InstallTools,
     /// Run the fault-injection simulator
     Sim(sim::Flags),
+    /// Run the fuzz targets of the decoders
+    Fuzz(fuzz::Flags),
     /// Check that the simulator detects deliberate bugs
     Mutants(mutants::Flags),
     /// Count the instructions of planning with callgrind
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
         Command::Sim(flags) => return sim::run(&flags),
+        Command::Fuzz(flags) => return fuzz::run(&flags),
         Command::Mutants(flags) => return mutants::run(&flags),
         Command::Bench(args) => {
             return bench::run(&args).unwrap_or_else(|error| {

@@ -15,6 +15,7 @@ use serde_json::Value;
 const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("endpointd-model", &["jiff", "thiserror"]),
     ("endpointd-rng", &[]),
+    ("endpointd-fuzz", &["endpointd-rng", "serde_json"]),
     ("endpointd-memory-api", &["endpointd-model"]),
     ("endpointd-plan", &["endpointd-model"]),
     (

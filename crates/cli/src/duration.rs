@@ -25,6 +25,9 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -43,3 +43,6 @@ fn empty_input(sources: &[Source]) -> CliError {
         "`kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml` prints the objects that are needed",
     )
 }
+
+#[cfg(test)]
+mod fuzz;

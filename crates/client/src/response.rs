@@ -179,4 +179,6 @@ fn undecodable(request: &ApiRequest, reason: &str) -> Failure {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

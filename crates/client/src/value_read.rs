@@ -223,3 +223,6 @@ fn parse<T: serde::de::DeserializeOwned>(
         message: format!("{}: the response is not JSON: {error}", request.describe()),
     })
 }
+
+#[cfg(test)]
+mod fuzz;

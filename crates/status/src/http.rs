@@ -171,3 +171,6 @@ fn json_page(status: StatusCode, value: &Value, parameters: &Parameters) -> Resp
     };
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
+
+#[cfg(test)]
+mod fuzz;

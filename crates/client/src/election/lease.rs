@@ -210,6 +210,9 @@ fn decode(request: &ApiRequest, response: &ApiResponse) -> Result<Lease, Failure
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

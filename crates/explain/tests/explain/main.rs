@@ -2,5 +2,6 @@
 
 mod documentation;
 mod fixture;
+mod fuzz;
 mod golden;
 mod properties;
