@@ -5,7 +5,7 @@ mod start;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use endpointd_model::{Controller, Key, LiveRead};
+use endpointd_model::{Controller, FailureKind, Key, LiveRead};
 use endpointd_plan::{CarriedState, Counts, ExcludedPod, Topology, is_overloaded};
 use endpointd_rng::SplitMix64;
 
@@ -163,11 +163,16 @@ impl Controllers {
         }
     }
 
-    /// The API server answers again: keys that failed because it did not are retried soon.
-    pub fn expedite_after_outage(&mut self, now: MonotonicTime, jitter: &mut SplitMix64) {
+    /// The cause of these failures is over: their keys are retried soon.
+    pub fn expedite_failed(
+        &mut self,
+        is_over: impl Fn(FailureKind) -> bool,
+        now: MonotonicTime,
+        jitter: &mut SplitMix64,
+    ) {
         for state in &mut self.states {
             let failed = state.keys.failures().filter(|(_, failures)| {
-                failures.failure.as_ref().is_some_and(|failure| failure.kind.is_outage())
+                failures.failure.as_ref().is_some_and(|failure| is_over(failure.kind))
             });
             let mut keys: Vec<Key> = failed.map(|(key, _)| key.clone()).collect();
             keys.sort_unstable();

@@ -6,7 +6,8 @@ mod responses;
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    EventRecord, Key, LiveRead, ResourceEvent, WatchSignal, WatchedResource, WriteResult,
+    EventRecord, FailureKind, Key, LiveRead, ResourceEvent, WatchSignal, WatchedResource,
+    WriteResult,
 };
 use endpointd_plan::Plan;
 use endpointd_rng::SplitMix64;
@@ -301,8 +302,12 @@ impl Engine {
     fn finish(&mut self, owner: &Owner, end: SyncEnd, now: MonotonicTime) {
         let state = self.controllers.of_mut(owner);
         let result = if self.is_leading {
+            let had_server_error = state.keys.had_failure(&owner.key, FailureKind::ServerError);
             let context = RetryContext { now, jitter: &mut self.jitter };
             state.finish(&owner.key, &end, self.outage.paused_until(), context);
+            if had_server_error && end.result == SyncResult::Written {
+                self.expedite_server_errors(now);
+            }
             self.deferred.release(owner.controller, &owner.key, now);
             self.drop_key_if_gone(&owner.key);
             end.result

@@ -2,12 +2,13 @@
 
 use endpointd_model::{Controller, EventReason, EventRecord, Failure, InvolvedKind};
 
-use crate::requests::{PendingWrite, Verb};
+use crate::in_flight::Owner;
+use crate::requests::Verb;
 
 /// None where upstream records none: for the mirroring controller, and for deleted Endpoints.
-pub fn write_failure_event(request: &PendingWrite, failure: &Failure) -> Option<EventRecord> {
-    let (key, verb) = (&request.owner.key, request.verb);
-    let (reason, message, involved_kind) = match (request.owner.controller, verb) {
+pub fn write_failure_event(owner: &Owner, verb: Verb, failure: &Failure) -> Option<EventRecord> {
+    let key = &owner.key;
+    let (reason, message, involved_kind) = match (owner.controller, verb) {
         (Controller::Mirror, _) | (Controller::Endpoints, Verb::Delete) => return None,
         (Controller::Slices, verb) => {
             let verb = verb.as_str();

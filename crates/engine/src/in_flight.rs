@@ -10,11 +10,12 @@
 //! A state without requests is skipped. [`InFlightSync::next_step`] is the only way from one state
 //! to another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use endpointd_model::{Controller, Failure, Key, LiveRead, Write, WriteResult};
+use endpointd_model::{Controller, Failure, Key, LiveRead, ResourceVersion, Write, WriteResult};
 
 use crate::queue::Priority;
+use crate::requests::{PendingWrite, Verb};
 use crate::{MonotonicTime, RequestId, SyncResult, SyncSummary};
 
 /// The controller and key of a sync; a key has at most one sync in flight per controller.
@@ -31,6 +32,8 @@ pub struct InFlightSync {
     /// The worst result so far, in the order of [`SyncResult`].
     result: SyncResult,
     has_concurrent_write: bool,
+    /// Writes without a definite response, by the read that shows what became of each.
+    unanswered: BTreeMap<LiveRead, UnansweredWrite>,
     priority: Priority,
     planned_at: MonotonicTime,
     /// Reported when the sync ends; none for a sync that only reads.
@@ -76,11 +79,20 @@ pub struct SyncStart {
     pub planned_at: MonotonicTime,
 }
 
+/// A write that the API server answered with 5xx, or not at all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnansweredWrite {
+    pub verb: Verb,
+    /// The version it was computed from; none for a create.
+    base_version: ResourceVersion,
+    pub failure: Failure,
+}
+
 /// What a live read told the sync that asked for it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadOutcome {
-    /// Its result is in the cache.
-    Applied,
+    /// Its result is in the cache: the object with this version, or that there is none.
+    Applied(Option<ResourceVersion>),
     /// The watch has reported newer facts since the read was sent; the result was ignored.
     Superseded,
     Failed(Failure),
@@ -138,18 +150,32 @@ impl InFlightSync {
         summary: Option<Box<SyncSummary>>,
     ) -> Self {
         let SyncStart { priority, planned_at } = start;
-        Self { state, result, has_concurrent_write: false, priority, planned_at, summary }
+        let (has_concurrent_write, unanswered) = (false, BTreeMap::new());
+        Self { state, result, has_concurrent_write, unanswered, priority, planned_at, summary }
     }
 
-    /// The response to one write. `object` reads what the write was about.
-    pub fn on_write_result(&mut self, id: RequestId, result: &WriteResult, object: LiveRead) {
+    /// The response to one write.
+    pub fn on_write_result(&mut self, id: RequestId, request: &PendingWrite, result: &WriteResult) {
         self.record_response();
         match result {
             WriteResult::Stored(_) | WriteResult::Deleted => {}
-            WriteResult::Conflict(_) | WriteResult::NoResponse(_) => {
+            WriteResult::Conflict(_) => {
                 self.worsen(SyncResult::ConflictRetry);
                 self.cancel_deletes();
-                self.schedule_read(object);
+                self.schedule_read(request.live_read());
+            }
+            WriteResult::NoResponse(failure) => {
+                self.worsen(SyncResult::ConflictRetry);
+                self.cancel_deletes_depending_on(id);
+                self.schedule_read(request.live_read());
+                self.unanswered.insert(
+                    request.live_read(),
+                    UnansweredWrite {
+                        verb: request.verb,
+                        base_version: request.base_version,
+                        failure: failure.clone(),
+                    },
+                );
             }
             WriteResult::Throttled { .. } => {
                 self.worsen(SyncResult::Throttled);
@@ -170,17 +196,26 @@ impl InFlightSync {
         }
     }
 
-    /// The response to one live read.
-    pub fn on_read(&mut self, read: &LiveRead, outcome: ReadOutcome) {
+    /// The response to one live read. Returns the write that it was for, if that write failed: it
+    /// was not applied, or not even the read was answered.
+    pub fn on_read(&mut self, read: &LiveRead, outcome: ReadOutcome) -> Option<UnansweredWrite> {
         self.record_response();
+        let unanswered = self.unanswered.remove(read);
         match outcome {
-            ReadOutcome::Applied => {
+            ReadOutcome::Applied(found) => {
                 if let State::Reading { unconfirmed, .. } = &mut self.state {
                     unconfirmed.remove(read);
                 }
+                let failed = unanswered.filter(|write| write.is_unchanged(found))?;
+                self.worsen(SyncResult::Failed(failed.failure.clone()));
+                Some(failed)
             }
-            ReadOutcome::Superseded => {}
-            ReadOutcome::Failed(failure) => self.worsen(SyncResult::Failed(failure)),
+            ReadOutcome::Superseded => None,
+            ReadOutcome::Failed(failure) => {
+                let first = unanswered.as_ref().map_or(failure, |write| write.failure.clone());
+                self.worsen(SyncResult::Failed(first));
+                unanswered
+            }
         }
     }
 
@@ -215,7 +250,7 @@ impl InFlightSync {
     }
 
     pub fn into_end(self) -> SyncEnd {
-        let Self { state, result, has_concurrent_write, priority, planned_at, summary } = self;
+        let Self { state, result, has_concurrent_write, priority, planned_at, summary, .. } = self;
         let unconfirmed_reads = match state {
             State::Reading { unconfirmed, .. } | State::Done { unconfirmed } => unconfirmed,
             State::Writing { .. } | State::Deleting { .. } => BTreeSet::new(),
@@ -263,7 +298,7 @@ impl InFlightSync {
         }
     }
 
-    /// It is not known what the writes before the deletes did, or writing must stop.
+    /// The plan was made from an outdated cache, or writing must stop.
     fn cancel_deletes(&mut self) {
         if let State::Writing { deletes, .. } = &mut self.state {
             deletes.clear();
@@ -273,6 +308,17 @@ impl InFlightSync {
     fn cancel_deletes_depending_on(&mut self, id: RequestId) {
         if let State::Writing { deletes, .. } = &mut self.state {
             deletes.retain(|delete| !delete.depends_on.contains(&id));
+        }
+    }
+}
+
+impl UnansweredWrite {
+    /// The object is as it was before the write, so it was not applied. (It may still be applied
+    /// later; the watch reports that.)
+    fn is_unchanged(&self, found: Option<ResourceVersion>) -> bool {
+        match self.verb {
+            Verb::Create => found.is_none(),
+            Verb::Update | Verb::Delete => found == Some(self.base_version),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{Failure, Key, LiveRead, LiveReadResult, SharedStr};
+use endpointd_model::{Failure, FailureKind, Key, LiveRead, LiveReadResult, SharedStr};
 use endpointd_plan::CarriedState;
 use hashbrown::HashMap;
 
@@ -134,6 +134,12 @@ impl KeyTable {
 
     pub fn is_failing(&self, key: &Key) -> bool {
         self.failure_state(key).is_some_and(|failure| failure.n_failures > 0)
+    }
+
+    /// The last sync of this key failed in this way.
+    pub fn had_failure(&self, key: &Key, kind: FailureKind) -> bool {
+        let failure = self.failure_state(key).and_then(|failures| failures.failure.as_ref());
+        failure.is_some_and(|failure| failure.kind == kind)
     }
 
     pub fn conflicting_slice_names(&self, key: &Key) -> &[SharedStr] {

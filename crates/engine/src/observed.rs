@@ -205,12 +205,8 @@ impl Observed {
         before: &ReadBaseline,
     ) -> bool {
         let now = self.read_baseline(read);
-        let version = match result {
-            LiveReadResult::Absent => return now.cached != before.cached,
-            LiveReadResult::Failed(_) => return false,
-            LiveReadResult::Service(service) => service.resource_version,
-            LiveReadResult::Node(node) => node.resource_version,
-            LiveReadResult::Object(object) => object.meta().resource_version,
+        let Some(version) = version_of(result) else {
+            return *result == LiveReadResult::Absent && now.cached != before.cached;
         };
         let is_observed = version != ResourceVersion::NONE && version <= now.observed_version;
         is_observed
@@ -263,6 +259,16 @@ impl Observed {
 
     fn observed_version(&self, resource: WatchedResource) -> ResourceVersion {
         self.watch(resource).map_or(ResourceVersion::NONE, |watch| watch.observed_version)
+    }
+}
+
+/// The version of the object that a live read found.
+pub fn version_of(result: &LiveReadResult) -> Option<ResourceVersion> {
+    match result {
+        LiveReadResult::Service(service) => Some(service.resource_version),
+        LiveReadResult::Node(node) => Some(node.resource_version),
+        LiveReadResult::Object(object) => Some(object.meta().resource_version),
+        LiveReadResult::Absent | LiveReadResult::Failed(_) => None,
     }
 }
 

@@ -39,6 +39,8 @@ pub struct PendingWrite {
     pub verb: Verb,
     pub resource: PublishedResource,
     pub key: Key,
+    /// The version it was computed from; none for a create.
+    pub base_version: ResourceVersion,
     /// The object a delete is about; empty for other writes.
     pub deleted_uid: Uid,
     /// What the watch has reported of the object since the write was sent.
@@ -75,10 +77,10 @@ impl Requests {
 
     pub fn register_write(&mut self, owner: &Owner, write: &Write) -> RequestId {
         let (resource, key) = (write.resource(), write.key());
-        let (verb, deleted_uid) = match write {
-            Write::Create(_) => (Verb::Create, Uid::default()),
-            Write::Update(_) => (Verb::Update, Uid::default()),
-            Write::Delete(target) => (Verb::Delete, target.uid.clone()),
+        let (verb, base_version, deleted_uid) = match write {
+            Write::Create(_) => (Verb::Create, ResourceVersion::NONE, Uid::default()),
+            Write::Update(object) => (Verb::Update, object.meta().resource_version, Uid::default()),
+            Write::Delete(target) => (Verb::Delete, target.resource_version, target.uid.clone()),
         };
         self.n_writes += 1;
         let (owner, target, events) = (owner.clone(), key.clone(), Vec::new());
@@ -87,6 +89,7 @@ impl Requests {
             verb,
             resource,
             key: target,
+            base_version,
             deleted_uid,
             events,
         }));

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use crate::controllers::Work;
 use crate::deferred_deletes::OrderedWrites;
 use crate::in_flight::{
-    DeferredDelete, InFlightSync, Owner, ReadOutcome, Step, SyncEnd, SyncStart,
+    DeferredDelete, InFlightSync, Owner, ReadOutcome, Step, SyncEnd, SyncStart, UnansweredWrite,
 };
 use crate::observed::Observed;
 use crate::requests::{PendingRead, PendingRequest, PendingWrite, Requests};
@@ -102,15 +102,18 @@ impl Syncs {
             if request.has_concurrent_write(result) {
                 sync.record_concurrent_write();
             }
-            sync.on_write_result(id, result, request.live_read());
+            sync.on_write_result(id, &request, result);
         }
         Some(request)
     }
 
-    pub fn on_read(&mut self, request: &PendingRead, outcome: ReadOutcome) {
-        if let Some(sync) = self.in_flight.get_mut(&request.owner) {
-            sync.on_read(&request.read, outcome);
-        }
+    /// Returns the write that this read was for, if that write failed.
+    pub fn on_read(
+        &mut self,
+        request: &PendingRead,
+        outcome: ReadOutcome,
+    ) -> Option<UnansweredWrite> {
+        self.in_flight.get_mut(&request.owner)?.on_read(&request.read, outcome)
     }
 
     /// Sends what a sync needs next. Returns its end if nothing is left to send or to wait for.

@@ -70,6 +70,15 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    pub const ALL: [Self; 6] = [
+        Self::Unreachable,
+        Self::ServerError,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::Invalid,
+        Self::Unreadable,
+    ];
+
     /// One word for metrics, JSON, and logs.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -98,7 +107,8 @@ impl fmt::Display for Failure {
 }
 
 impl WriteResult {
-    /// One word for metrics, JSON, and logs.
+    /// One word for metrics, JSON, and logs. A write that was not answered definitely is counted
+    /// by the cause: `no_response` is a timeout or a lost connection, `server_error` a 5xx.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Stored(_) => "stored",
@@ -106,8 +116,8 @@ impl WriteResult {
             Self::Conflict(_) => "conflict",
             Self::NamespaceTerminating(_) => "namespace_terminating",
             Self::Throttled { .. } => "throttled",
-            Self::NoResponse(_) => "no_response",
-            Self::Failed(failure) => failure.kind.as_str(),
+            Self::NoResponse(Failure { kind: FailureKind::Unreachable, .. }) => "no_response",
+            Self::NoResponse(failure) | Self::Failed(failure) => failure.kind.as_str(),
             Self::NotLeader => "not_leader",
         }
     }

@@ -109,7 +109,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 37] = [
+pub const FAULTS: [&str; 38] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -135,6 +135,7 @@ pub const FAULTS: [&str; 37] = [
     "failed reads",
     "quota",
     "rejected for one Service",
+    "rejected with 500",
     "webhook",
     "clock jump",
     "clock jump of a process",

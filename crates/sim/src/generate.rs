@@ -50,6 +50,7 @@ enum Class {
     FailedReads,
     Quota,
     Rejected,
+    RejectedWith500,
     Webhook,
     Clock,
     ProcessClock,
@@ -70,7 +71,7 @@ const WORKLOAD: [(Class, u64); 6] = [
 ];
 
 /// Classes of some runs.
-const FAULTS: [(Class, u64); 27] = [
+const FAULTS: [(Class, u64); 28] = [
     (Class::Corrupt, 10),
     (Class::Delay, 30),
     (Class::Freeze, 20),
@@ -91,6 +92,7 @@ const FAULTS: [(Class, u64); 27] = [
     (Class::FailedReads, 10),
     (Class::Quota, 8),
     (Class::Rejected, 10),
+    (Class::RejectedWith500, 6),
     (Class::Webhook, 5),
     (Class::Clock, 5),
     (Class::ProcessClock, 8),
@@ -185,6 +187,7 @@ impl Swarm {
             | Class::FailedReads
             | Class::Quota
             | Class::Rejected
+            | Class::RejectedWith500
             | Class::Webhook
             | Class::Clock
             | Class::ProcessClock

@@ -197,6 +197,8 @@ pub enum Fault {
     NoCreates(Duration),
     /// Every write for this Service is refused.
     Rejected(Place, Duration),
+    /// What is refused is answered 500 instead of 403, as by a webhook that is down.
+    RejectedWith500(Duration),
     Webhook(Duration),
     ClockJump(i64),
     Compact(WatchedResource),

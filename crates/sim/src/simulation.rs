@@ -66,6 +66,7 @@ struct ActiveFaults {
     reads_fail_until: Time,
     no_creates_until: Time,
     rejected: Vec<(endpointd_model::Key, Time)>,
+    rejected_with_500_until: Time,
     webhook_until: Time,
     /// In a quiescent phase nothing fails, and latencies are short.
     is_quiescent: bool,

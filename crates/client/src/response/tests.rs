@@ -81,7 +81,7 @@ fn delete_of_an_object_with_finalizer_is_stored() {
 #[test]
 fn success_without_object_is_deleted_or_no_response() {
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Success"});
-    assert_eq!(labels(&response(200, &body)), ["no_response", "no_response", "deleted"]);
+    assert_eq!(labels(&response(200, &body)), ["unreadable", "unreadable", "deleted"]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn status_429_is_throttled_for_retry_after() {
         assert_eq!(create(429, header), WriteResult::Throttled { after_secs }, "{header:?}");
     }
     assert_eq!(create(503, Some("5")), WriteResult::Throttled { after_secs: 5 });
-    assert_eq!(create(504, Some("5")).as_str(), "no_response", "the server may have begun");
+    assert_eq!(create(504, Some("5")).as_str(), "server_error", "the server may have begun");
 }
 
 #[test]

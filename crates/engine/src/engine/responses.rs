@@ -1,11 +1,12 @@
 //! What the responses to writes and live reads change.
 
-use endpointd_model::{LiveRead, LiveReadResult, WriteResult};
+use endpointd_model::{Failure, FailureKind, LiveRead, LiveReadResult, WriteResult};
 
 use super::Engine;
 use crate::failure_events::write_failure_event;
-use crate::in_flight::ReadOutcome;
-use crate::requests::{PendingRead, PendingRequest};
+use crate::in_flight::{Owner, ReadOutcome};
+use crate::observed::version_of;
+use crate::requests::{PendingRead, PendingRequest, Verb};
 use crate::retry::NODE_RETRY;
 use crate::{MonotonicTime, RequestId};
 
@@ -17,15 +18,13 @@ impl Engine {
         now: MonotonicTime,
     ) {
         let Some(request) = self.syncs.on_write_result(id, &result) else { return };
-        if let WriteResult::Failed(failure) = &result
-            && let Some(record) = write_failure_event(&request, failure)
-        {
-            self.record_event(&request.owner, record);
+        if let WriteResult::Failed(failure) = &result {
+            self.record_write_failure(&request.owner, request.verb, failure);
         }
         let is_outage_over = self.outage.on_write_result(&result, now);
         let dirty = self.observed.apply_write_result(&request, result);
         if is_outage_over {
-            self.controllers.expedite_after_outage(now, &mut self.jitter);
+            self.expedite_unanswered(now);
         }
         self.controllers.enqueue(dirty, now);
         self.advance(&request.owner, now);
@@ -46,7 +45,9 @@ impl Engine {
             }
             Some(PendingRequest::Read(request)) => {
                 let outcome = self.apply_live_read(&request, result, now);
-                self.syncs.on_read(&request, outcome);
+                if let Some(write) = self.syncs.on_read(&request, outcome) {
+                    self.record_write_failure(&request.owner, write.verb, &write.failure);
+                }
                 self.advance(&request.owner, now);
             }
             Some(PendingRequest::Write(_)) | None => {}
@@ -69,14 +70,40 @@ impl Engine {
         }
         self.end_outage(now);
         self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result);
+        let found = version_of(&result);
         let changes = self.observed.apply_read(read, result);
         self.apply_changes(changes, now);
-        ReadOutcome::Applied
+        ReadOutcome::Applied(found)
+    }
+
+    fn record_write_failure(&mut self, owner: &Owner, verb: Verb, failure: &Failure) {
+        if let Some(record) = write_failure_event(owner, verb, failure) {
+            self.record_event(owner, record);
+        }
     }
 
     pub(super) fn end_outage(&mut self, now: MonotonicTime) {
         if self.outage.record_success() {
-            self.controllers.expedite_after_outage(now, &mut self.jitter);
+            self.expedite_unanswered(now);
         }
+    }
+
+    /// The API server answers again. That says nothing about server errors: reads and other writes
+    /// may succeed while a webhook, or etcd, refuses these.
+    fn expedite_unanswered(&mut self, now: MonotonicTime) {
+        let is_over = |kind| match kind {
+            FailureKind::Unreachable | FailureKind::Unauthorized => true,
+            FailureKind::ServerError
+            | FailureKind::Forbidden
+            | FailureKind::Invalid
+            | FailureKind::Unreadable => false,
+        };
+        self.controllers.expedite_failed(is_over, now, &mut self.jitter);
+    }
+
+    /// Writes of a key succeed that got server errors before: so may those of the others.
+    pub(super) fn expedite_server_errors(&mut self, now: MonotonicTime) {
+        let is_over = |kind| kind == FailureKind::ServerError;
+        self.controllers.expedite_failed(is_over, now, &mut self.jitter);
     }
 }

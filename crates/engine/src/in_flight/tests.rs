@@ -45,6 +45,19 @@ fn conflict() -> WriteResult {
     WriteResult::Conflict("conflict".into())
 }
 
+/// An update of version 5, or a create.
+fn request(verb: Verb, name: &str) -> PendingWrite {
+    PendingWrite {
+        owner: Owner { controller: Controller::Slices, key: Key::new("ns", "web") },
+        verb,
+        resource: PublishedResource::Slices,
+        key: Key::new("ns", name),
+        base_version: if verb == Verb::Create { 0.into() } else { 5.into() },
+        deleted_uid: Default::default(),
+        events: Vec::new(),
+    }
+}
+
 /// Two writes are in flight, and a delete depends on the first.
 fn writing() -> InFlightSync {
     InFlightSync::writing(start(), summary(), 2, vec![delete(&[1])])
@@ -53,7 +66,7 @@ fn writing() -> InFlightSync {
 fn answer(sync: &mut InFlightSync, results: &[WriteResult]) {
     for (id, result) in (1..).zip(results) {
         assert_eq!(sync.next_step(true), Step::Wait);
-        sync.on_write_result(RequestId(id), result, read("web-new"));
+        sync.on_write_result(RequestId(id), &request(Verb::Create, "web-new"), result);
     }
 }
 
@@ -63,7 +76,7 @@ fn deletes_are_sent_after_all_other_writes_succeeded() {
     answer(&mut sync, &[stored(), stored()]);
     assert_eq!(sync.next_step(true), Step::Delete(vec![deletion()]));
     assert_eq!(sync.next_step(true), Step::Wait);
-    sync.on_write_result(RequestId(3), &WriteResult::Deleted, read("web-old"));
+    sync.on_write_result(RequestId(3), &request(Verb::Delete, "web-old"), &WriteResult::Deleted);
     assert_eq!(sync.next_step(true), Step::Finish);
     assert_eq!(sync.into_end().result, SyncResult::Written);
 }
@@ -78,17 +91,51 @@ fn failed_write_cancels_only_the_deletes_that_depend_on_it() {
 }
 
 #[test]
-fn unknown_state_cancels_all_deletes_and_is_read() {
-    for result in [conflict(), WriteResult::NoResponse(failure())] {
-        let mut sync = InFlightSync::writing(start(), summary(), 2, vec![delete(&[])]);
-        answer(&mut sync, &[stored(), result]);
-        let reads = BTreeSet::from([read("web-new")]);
-        assert_eq!(sync.next_step(true), Step::Read(reads));
-        assert_eq!(sync.next_step(true), Step::Wait);
-        sync.on_read(&read("web-new"), ReadOutcome::Applied);
+fn conflict_cancels_all_deletes_and_is_read() {
+    let mut sync = InFlightSync::writing(start(), summary(), 2, vec![delete(&[])]);
+    answer(&mut sync, &[stored(), conflict()]);
+    let reads = BTreeSet::from([read("web-new")]);
+    assert_eq!(sync.next_step(true), Step::Read(reads));
+    assert_eq!(sync.next_step(true), Step::Wait);
+    assert_eq!(sync.on_read(&read("web-new"), ReadOutcome::Applied(Some(5.into()))), None);
+    assert_eq!(sync.next_step(true), Step::Finish);
+    let end = sync.into_end();
+    assert_eq!((end.result, end.unconfirmed_reads), (SyncResult::ConflictRetry, [].into()));
+}
+
+#[test]
+fn write_without_response_cancels_only_the_deletes_that_depend_on_it() {
+    for (depends_on, is_sent) in [(1, false), (2, true)] {
+        let mut sync = InFlightSync::writing(start(), summary(), 2, vec![delete(&[depends_on])]);
+        answer(&mut sync, &[WriteResult::NoResponse(failure()), stored()]);
+        assert_eq!(matches!(sync.next_step(true), Step::Delete(_)), is_sent);
+    }
+}
+
+#[test]
+fn write_without_response_is_a_failure_unless_the_read_shows_that_it_was_applied() {
+    let retry = SyncResult::ConflictRetry;
+    let failed = SyncResult::Failed(failure());
+    let other = Failure { kind: FailureKind::Unreachable, message: "no response".into() };
+    for (verb, outcome, want) in [
+        (Verb::Create, ReadOutcome::Applied(None), &failed),
+        (Verb::Create, ReadOutcome::Applied(Some(6.into())), &retry),
+        (Verb::Update, ReadOutcome::Applied(Some(5.into())), &failed),
+        (Verb::Update, ReadOutcome::Applied(Some(6.into())), &retry),
+        (Verb::Update, ReadOutcome::Applied(None), &retry),
+        (Verb::Delete, ReadOutcome::Applied(Some(5.into())), &failed),
+        (Verb::Delete, ReadOutcome::Applied(None), &retry),
+        (Verb::Update, ReadOutcome::Superseded, &retry),
+        (Verb::Update, ReadOutcome::Failed(other), &failed),
+    ] {
+        let mut sync = InFlightSync::writing(start(), summary(), 1, Vec::new());
+        let result = WriteResult::NoResponse(failure());
+        sync.on_write_result(RequestId(1), &request(verb, "web-new"), &result);
+        assert_eq!(sync.next_step(true), Step::Read([read("web-new")].into()));
+        let reported = sync.on_read(&read("web-new"), outcome.clone());
+        assert_eq!(reported.is_some(), *want == failed, "{verb:?} {outcome:?}");
         assert_eq!(sync.next_step(true), Step::Finish);
-        let end = sync.into_end();
-        assert_eq!((end.result, end.unconfirmed_reads), (SyncResult::ConflictRetry, [].into()));
+        assert_eq!(sync.into_end().result, *want, "{verb:?} {outcome:?}");
     }
 }
 
@@ -116,7 +163,7 @@ fn deletes_are_dropped_if_leadership_was_lost_meanwhile() {
 fn conflict_of_a_delete_is_read_as_well() {
     let mut sync = InFlightSync::writing(start(), summary(), 0, vec![delete(&[])]);
     assert_eq!(sync.next_step(true), Step::Delete(vec![deletion()]));
-    sync.on_write_result(RequestId(1), &conflict(), read("web-old"));
+    sync.on_write_result(RequestId(1), &request(Verb::Delete, "web-old"), &conflict());
     assert_eq!(sync.next_step(true), Step::Read([read("web-old")].into()));
 }
 
@@ -124,7 +171,7 @@ fn conflict_of_a_delete_is_read_as_well() {
 fn failed_and_superseded_reads_stay_unconfirmed() {
     let reads = BTreeSet::from([read("a"), read("b"), read("c")]);
     let mut sync = InFlightSync::reading(start(), reads);
-    sync.on_read(&read("a"), ReadOutcome::Applied);
+    sync.on_read(&read("a"), ReadOutcome::Applied(None));
     sync.on_read(&read("b"), ReadOutcome::Superseded);
     assert_eq!(sync.next_step(true), Step::Wait);
     sync.on_read(&read("c"), ReadOutcome::Failed(failure()));

@@ -29,6 +29,8 @@ pub struct Cluster {
     pub write_faults: VecDeque<WriteFault>,
     /// Writes that the API server rejects.
     pub rejects: Option<fn(&Write) -> bool>,
+    /// How it rejects them.
+    pub rejection: WriteFault,
     /// Responses arrive only after all watch events.
     pub responses_last: bool,
     /// Time from a write to its response.
@@ -50,6 +52,7 @@ pub enum WriteFault {
     AppliedNoResponse,
     DroppedNoResponse,
     Unreachable,
+    Forbidden,
     Throttled(u32),
     Terminating,
 }
@@ -66,6 +69,7 @@ impl Cluster {
             held: BTreeSet::new(),
             write_faults: VecDeque::new(),
             rejects: None,
+            rejection: WriteFault::Forbidden,
             responses_last: false,
             write_takes: Duration::ZERO,
             delayed: VecDeque::new(),
@@ -307,11 +311,13 @@ impl Cluster {
         let failure = |kind, message: &str| Failure { kind, message: message.into() };
         let no_response =
             || WriteResult::NoResponse(failure(FailureKind::ServerError, "no response"));
-        let outcome = match self.write_faults.pop_front().unwrap_or(WriteFault::None) {
-            WriteFault::None if self.rejects.is_some_and(|refuses| refuses(write)) => {
+        let is_rejected = self.rejects.is_some_and(|rejects| rejects(write));
+        let default = if is_rejected { self.rejection.clone() } else { WriteFault::None };
+        let outcome = match self.write_faults.pop_front().unwrap_or(default) {
+            WriteFault::None => self.apply(write),
+            WriteFault::Forbidden => {
                 WriteResult::Failed(failure(FailureKind::Forbidden, "quota exceeded"))
             }
-            WriteFault::None => self.apply(write),
             WriteFault::AppliedNoResponse => {
                 self.apply(write);
                 no_response()

@@ -9,5 +9,6 @@ mod normal_operation;
 mod objects;
 mod random_faults;
 mod request_failures;
+mod server_errors;
 mod starting;
 mod write_order;

@@ -17,8 +17,10 @@ use crate::script::{
 
 pub fn all() -> Vec<Schedule> {
     let mut schedules = vec![
-        targeted("permanently rejected", permanently_rejected()),
+        targeted("permanently rejected", permanently_rejected(1)),
+        targeted("permanently rejected with 500", with_500(permanently_rejected(2))),
         targeted("removals proceed under a quota", quota()),
+        targeted("removals proceed under creates that get 500", with_500(quota())),
         targeted("many Services deleted at once", many_services_deleted()),
         targeted("many Services missing from a list", many_services_missing()),
         targeted("more than 1,000 pods", many_pods()),
@@ -51,15 +53,21 @@ fn after(action: Action, pause: Duration) -> Step {
     Step::new(action, pause)
 }
 
-/// L5: at most ten attempts per minute and controller; here two controllers have a write.
-fn permanently_rejected() -> Vec<Step> {
+/// L5: few attempts per minute and controller; here two controllers have a write.
+fn permanently_rejected(n_requests: u64) -> Vec<Step> {
     let mut steps = initial_steps();
     steps.extend([
         after(Action::Fault(Fault::Rejected(WEB, secs(600))), millis(1)),
         after(Action::Pod(pod(0), PodAction::Unready), secs(60)),
         after(Action::Check(Check::CountRequests), secs(300)),
-        after(Action::Check(Check::RequestsAtMost(5 * 2 * 4)), secs(1)),
+        after(Action::Check(Check::RequestsAtMost(5 * 2 * 4 * n_requests)), secs(1)),
     ]);
+    steps
+}
+
+/// Answered 500 instead of 403: the client cannot know that the write was not applied.
+fn with_500(mut steps: Vec<Step>) -> Vec<Step> {
+    steps.insert(0, after(Action::Fault(Fault::RejectedWith500(secs(1000))), millis(1)));
     steps
 }
 

@@ -67,6 +67,7 @@ pub fn other(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
         Class::FailedReads => Action::Fault(Fault::FailedReads(time)),
         Class::Quota => Action::Fault(Fault::NoCreates(time)),
         Class::Rejected => Action::Fault(Fault::Rejected(service(swarm, rng), time)),
+        Class::RejectedWith500 => Action::Fault(Fault::RejectedWith500(time)),
         Class::Webhook => Action::Fault(Fault::Webhook(time)),
         Class::Clock => Action::Fault(Fault::ClockJump(rng.pick(&JUMPS))),
         Class::ProcessClock => Action::Process(process, ProcessFault::ClockJump(rng.pick(&JUMPS))),

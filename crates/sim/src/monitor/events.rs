@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use endpointd_engine::{Input, RequestId, SyncSummary};
-use endpointd_model::{Controller, EventReason, EventRecord, Key, Write, WriteResult, names};
+use endpointd_model::{
+    Controller, EventReason, EventRecord, Key, PublishedResource, ResourceVersion, Write,
+    WriteResult, names,
+};
 
 use crate::coverage::Rule;
 use crate::simulation::Simulation;
@@ -13,7 +16,7 @@ use crate::simulation::Simulation;
 #[derive(Debug, Default)]
 pub struct EventLog {
     /// The Event that a write in flight causes if it fails.
-    sent: BTreeMap<RequestId, (Controller, Key, EventReason)>,
+    sent: BTreeMap<RequestId, SentWrite>,
     /// Writes of a sync in flight that failed and that no Event has reported.
     unreported: BTreeMap<(Controller, Key), Vec<Unreported>>,
     /// The last Event by controller, key, and reason, and how much the process had received then.
@@ -23,16 +26,29 @@ pub struct EventLog {
     pub n_recorded: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
+struct SentWrite {
+    controller: Controller,
+    key: Key,
+    reason: EventReason,
+    /// The object of an update or a delete, in the version that the write was computed from.
+    base: Option<ObjectVersion>,
+}
+
+type ObjectVersion = (PublishedResource, Key, ResourceVersion);
+
+#[derive(Clone, Debug)]
 struct Unreported {
     reason: EventReason,
     obligation: Obligation,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Obligation {
     /// The write was rejected.
     Required,
+    /// It was not answered definitely: required if the object is still this one.
+    IfUnchanged(ObjectVersion),
     /// It may have been applied, or another client was faster: upstream reports it, we need not.
     Allowed,
 }
@@ -47,7 +63,14 @@ impl Simulation {
     ) {
         let key = self.service_of(write).or_else(|| self.service_of_deleted_slice(write));
         if let Some((key, reason)) = key.zip(failure_reason(controller, write)) {
-            self.processes[process].events.sent.insert(id, (controller, key, reason));
+            let version = match write {
+                Write::Create(_) => None,
+                Write::Update(object) => Some(object.meta().resource_version),
+                Write::Delete(target) => Some(target.resource_version),
+            };
+            let base = version.map(|version| (write.resource(), write.key(), version));
+            let sent = SentWrite { controller, key, reason, base };
+            self.processes[process].events.sent.insert(id, sent);
         }
     }
 
@@ -66,10 +89,13 @@ impl Simulation {
             events.n_received += 1;
             return;
         };
-        let Some((controller, key, reason)) = events.sent.remove(id) else { return };
+        let Some(SentWrite { controller, key, reason, base }) = events.sent.remove(id) else {
+            return;
+        };
         let obligation = match result {
             WriteResult::Failed(_) => Obligation::Required,
-            WriteResult::NoResponse(_) | WriteResult::Conflict(_) => Obligation::Allowed,
+            WriteResult::NoResponse(_) => base.map_or(Obligation::Allowed, Obligation::IfUnchanged),
+            WriteResult::Conflict(_) => Obligation::Allowed,
             WriteResult::Stored(_)
             | WriteResult::Deleted
             | WriteResult::NamespaceTerminating(_)
@@ -89,20 +115,37 @@ impl Simulation {
     ) {
         self.coverage.count_rule(Rule::Events);
         self.trace(|| format!("  p{process} records {} of {key}", record.reason.as_str()));
-        let events = &mut self.processes[process].events;
-        events.n_recorded += 1;
+        self.processes[process].events.n_recorded += 1;
         if !is_write_failure(record) {
             return self.check_repetition(process, controller, key, record);
         }
-        let unreported = events.unreported.entry((controller, key.clone())).or_default();
+        let owner = (controller, key.clone());
+        let unreported = self.processes[process].events.unreported.remove(&owner);
+        let mut unreported = unreported.unwrap_or_default();
         // The obligation that is hardest to meet is met first.
-        unreported.sort_by_key(|one| one.obligation == Obligation::Allowed);
-        match unreported.iter().position(|one| one.reason == record.reason) {
-            Some(at) => drop(unreported.remove(at)),
-            None => {
-                let text = format!("{} of {key} without a failed write", record.reason.as_str());
-                self.violate(Rule::Events, || text);
+        unreported.sort_by_key(|one| (!self.is_required(one), one.obligation.clone()));
+        let is_met = match unreported.iter().position(|one| one.reason == record.reason) {
+            Some(at) => {
+                unreported.remove(at);
+                true
             }
+            None => false,
+        };
+        self.processes[process].events.unreported.insert(owner, unreported);
+        if !is_met {
+            let text = format!("{} of {key} without a failed write", record.reason.as_str());
+            self.violate(Rule::Events, || text);
+        }
+    }
+
+    fn is_required(&self, one: &Unreported) -> bool {
+        match &one.obligation {
+            Obligation::Required => true,
+            Obligation::IfUnchanged((resource, key, version)) => {
+                let stored = self.api.object(*resource, key);
+                stored.is_some_and(|stored| stored.meta().resource_version == *version)
+            }
+            Obligation::Allowed => false,
         }
     }
 
@@ -136,8 +179,9 @@ impl Simulation {
     pub(crate) fn check_reported(&mut self, process: usize, summary: &SyncSummary) {
         let owner = (summary.controller, summary.key.clone());
         let unreported = self.processes[process].events.unreported.remove(&owner);
-        let required = |one: &Unreported| one.obligation == Obligation::Required;
-        if let Some(missing) = unreported.unwrap_or_default().into_iter().find(required) {
+        if let Some(missing) =
+            unreported.unwrap_or_default().into_iter().find(|one| self.is_required(one))
+        {
             let text = format!("a failed write of {} without {:?}", owner.1, missing.reason);
             self.violate(Rule::Events, || text);
         }

@@ -20,6 +20,7 @@ impl Simulation {
                 let until = self.now + time;
                 self.faults.rejected.push((service_key(place), until));
             }
+            Fault::RejectedWith500(time) => self.faults.rejected_with_500_until = self.now + time,
             Fault::Webhook(time) => {
                 self.coverage.count_fault("webhook");
                 self.faults.webhook_until = self.now + time;

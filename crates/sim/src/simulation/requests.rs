@@ -224,6 +224,10 @@ impl Simulation {
             | None => {}
         }
         if self.is_rejected(&request.write) {
+            if self.now < self.faults.rejected_with_500_until {
+                self.coverage.count_fault("rejected with 500");
+                return no_response(FailureKind::ServerError);
+            }
             return failed(FailureKind::Forbidden);
         }
         self.apply(request)

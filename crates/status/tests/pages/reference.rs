@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use endpointd_model::{Failure, FailureKind, WriteResult};
 use endpointd_status::{Family, FamilyKind, Metrics};
 use expect_test::expect_file;
 
@@ -48,6 +49,22 @@ fn operating_guide_names_only_existing_metrics() {
         assert!(is_known(name.trim_end_matches("_bucket")), "no such metric: `{name}`");
     }
     assert!(names.len() > 15, "only {names:?} found");
+}
+
+/// The alert on rejected writes knows every word for a write that failed.
+#[test]
+fn alert_on_rejected_writes_names_every_failure() {
+    let page = include_str!("../../../../docs/operating.md");
+    let row = page.lines().find(|line| line.starts_with("| [WritesRejected]")).expect("a row");
+    let (_, words) = row.split_once("result=~\"").expect("it selects results");
+    let (words, _) = words.split_once('"').expect("the selection ends");
+    let listed: BTreeSet<&str> = words.split("\\|").collect();
+    let results = FailureKind::ALL.map(|kind| {
+        let failure = Failure { kind, message: Default::default() };
+        [WriteResult::Failed(failure.clone()), WriteResult::NoResponse(failure)]
+    });
+    let failing: BTreeSet<&str> = results.iter().flatten().map(WriteResult::as_str).collect();
+    assert_eq!(listed, failing);
 }
 
 fn table(families: &[&Family]) -> String {
