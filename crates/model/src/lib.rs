@@ -6,6 +6,7 @@
 //! `endpointd-wire` parses objects once, when it decodes them.
 
 mod address;
+mod cross_namespace;
 mod endpoints;
 mod event_record;
 mod key;
@@ -15,6 +16,7 @@ pub mod names;
 mod node;
 mod pod;
 mod port;
+mod reference_grant;
 mod resource_version;
 mod service;
 mod slice;
@@ -24,6 +26,7 @@ mod write;
 mod write_result;
 
 pub use address::{BadAddress, Family, IpStr, is_forbidden_endpoint_ip, parse_ip};
+pub use cross_namespace::{CrossNamespace, InvalidReference};
 pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
 pub use event_record::{EventReason, EventRecord, EventType, InvolvedKind};
 pub use jiff::Timestamp;
@@ -33,6 +36,7 @@ pub use meta::{Meta, ObjectRef, OwnerRef};
 pub use node::Node;
 pub use pod::{NamedPort, Phase, Pod, PodIp, PodIps, Readiness};
 pub use port::{EndpointPort, Protocol};
+pub use reference_grant::{GrantedFrom, GrantedTo, ReferenceGrant};
 pub use resource_version::{InvalidResourceVersion, ResourceVersion};
 pub use service::{
     ClusterIp, Selection, Service, ServicePort, TargetPort, TopologyMode, TrafficDistribution,

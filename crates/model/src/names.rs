@@ -4,6 +4,8 @@
 pub const MANAGED_BY_SLICES: &str = "endpointslice-controller.k8s.io";
 /// Value of [`MANAGED_BY`] on slices of the mirroring controller.
 pub const MANAGED_BY_MIRROR: &str = "endpointslicemirroring-controller.k8s.io";
+/// Value of [`MANAGED_BY`] on slices with the endpoints of another namespace.
+pub const MANAGED_BY_IMPORT: &str = "endpointd-mirror";
 /// The controller that manages a slice (label).
 pub const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 /// The Service of a slice (label).
@@ -40,3 +42,8 @@ pub const ZONE: &str = "topology.kubernetes.io/zone";
 pub const CONTROL_PLANE_NODE: &str = "node-role.kubernetes.io/control-plane";
 /// The older spelling of [`CONTROL_PLANE_NODE`].
 pub const MASTER_NODE: &str = "node-role.kubernetes.io/master";
+
+/// On a Service without selector: publish the endpoints of `NAMESPACE/NAME` (annotation).
+pub const ENDPOINTS_FROM: &str = "endpointd/endpoints-from";
+/// On a Service: the namespaces that may publish its endpoints, or `*` (annotation).
+pub const ENDPOINTS_TO: &str = "endpointd/endpoints-to";

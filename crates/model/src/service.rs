@@ -1,6 +1,8 @@
 //! The fields of a Service that decide what is published.
 
-use crate::{Family, Key, Labels, Protocol, ResourceVersion, SharedStr, Timestamp, Uid};
+use crate::{
+    CrossNamespace, Family, Key, Labels, Protocol, ResourceVersion, SharedStr, Timestamp, Uid,
+};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
@@ -20,6 +22,8 @@ pub struct Service {
     pub publish_not_ready: bool,
     pub topology: TopologyMode,
     pub traffic_distribution: Option<TrafficDistribution>,
+    /// None for nearly all Services.
+    pub cross_namespace: Option<Box<CrossNamespace>>,
 }
 
 /// Where the endpoints of a Service come from.
@@ -68,6 +72,8 @@ pub enum ClusterIp {
 pub struct ServicePort {
     pub name: SharedStr,
     pub protocol: Protocol,
+    /// The number that clients use.
+    pub number: i32,
     pub app_protocol: Option<SharedStr>,
     pub target: TargetPort,
 }

@@ -53,9 +53,7 @@ impl<'a> SliceNames<'a> {
     }
 
     fn name(&self, group: Digest, ordinal: u64) -> String {
-        let prefix = generate_name(self.service_name);
-        let base_len = prefix.len().min(NAME_LEN_MAX - SUFFIX_LEN);
-        format!("{}{}", &prefix[..base_len], suffix(group.bytes(&ordinal.to_be_bytes())))
+        name_with(self.service_name, group.bytes(&ordinal.to_be_bytes()))
     }
 
     fn group_digest(&self, address_type: &AddressType, ports: &[EndpointPort]) -> Digest {
@@ -69,6 +67,20 @@ impl<'a> SliceNames<'a> {
         }
         digest
     }
+}
+
+/// The name of the copy of a slice of another namespace. The addressType counts because the API
+/// server lets no update change it.
+pub fn imported_name(service_name: &str, source: &EndpointSlice, ordinal: u64) -> SharedStr {
+    let EndpointSlice { meta, address_type, .. } = source;
+    let digest = Digest::new().text(&meta.namespace).text(&meta.name).text(address_type.as_str());
+    name_with(service_name, digest.bytes(&ordinal.to_be_bytes())).into()
+}
+
+fn name_with(service_name: &str, digest: Digest) -> String {
+    let prefix = generate_name(service_name);
+    let base_len = prefix.len().min(NAME_LEN_MAX - SUFFIX_LEN);
+    format!("{}{}", &prefix[..base_len], suffix(digest))
 }
 
 /// `<service>-`, which is a prefix of valid names whenever the Service's own name is valid.

@@ -84,7 +84,7 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
 }
 
 /// The address types of a Service. Upstream: `getAddressTypesForService`.
-fn families(service: &Service) -> Vec<Family> {
+pub(crate) fn families(service: &Service) -> Vec<Family> {
     let mut families = service.families.clone();
     if families.is_empty() {
         families = match service.cluster_ip {

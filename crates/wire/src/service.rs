@@ -2,8 +2,8 @@
 
 use endpointd_model as model;
 use endpointd_model::{
-    ClusterIp, Family, InvalidResourceVersion, Protocol, ResourceVersion, TargetPort, TopologyMode,
-    TrafficDistribution,
+    ClusterIp, CrossNamespace, Family, InvalidResourceVersion, Protocol, ResourceVersion,
+    TargetPort, TopologyMode, TrafficDistribution,
 };
 use serde::Deserialize;
 
@@ -71,6 +71,7 @@ impl TryFrom<Service> for model::Service {
             ip_families,
             traffic_distribution,
         } = spec;
+        let annotations = labels(metadata.annotations);
         Ok(Self {
             namespace: text(metadata.namespace),
             name: text(metadata.name),
@@ -85,7 +86,8 @@ impl TryFrom<Service> for model::Service {
             families: ip_families.iter().filter_map(|family| read_family(family)).collect(),
             ports: ports.into_iter().map(model::ServicePort::from).collect(),
             publish_not_ready: publish_not_ready_addresses,
-            topology: TopologyMode::of(&labels(metadata.annotations)),
+            topology: TopologyMode::of(&annotations),
+            cross_namespace: CrossNamespace::of(&annotations).map(Box::new),
             traffic_distribution: traffic_distribution
                 .as_deref()
                 .and_then(TrafficDistribution::parse),
@@ -99,6 +101,7 @@ impl From<ServicePort> for model::ServicePort {
         Self {
             name: text(name),
             protocol: read_protocol(&protocol),
+            number: port,
             app_protocol: app_protocol.map(text),
             target: match target_port {
                 Some(target) if target.is_text() => TargetPort::Name(text(target.text)),

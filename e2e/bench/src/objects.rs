@@ -11,6 +11,7 @@ pub fn service(of: &Layout, number: usize, version: u64) -> Service {
     let port = |name: &str| ServicePort {
         name: name.into(),
         protocol: Protocol::Tcp,
+        number: 80,
         app_protocol: None,
         target: TargetPort::Name(name.into()),
     };

@@ -122,6 +122,7 @@ fn large_cluster(n_ports: i32, n_pods: usize) -> ClusterState {
     let port = |n: i32| ServicePort {
         name: format!("p{n}").into(),
         protocol: Protocol::Tcp,
+        number: 80,
         app_protocol: None,
         target: target(n),
     };

@@ -21,6 +21,7 @@ pub fn service(name: &str) -> Service {
     let port = ServicePort {
         name: "".into(),
         protocol: Protocol::Tcp,
+        number: 80,
         app_protocol: None,
         target: TargetPort::Number(80),
     };

@@ -93,6 +93,7 @@ fn port(n: usize) -> ServicePort {
     ServicePort {
         name: format!("port-{n}").into(),
         protocol: endpointd_model::Protocol::Tcp,
+        number,
         app_protocol: None,
         target: if n.is_multiple_of(2) {
             TargetPort::Number(8080 + number)

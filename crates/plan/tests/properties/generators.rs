@@ -55,22 +55,22 @@ pub fn decode_zones(bytes: &[u8]) -> Case {
     Case { cluster, settings }
 }
 
-struct ByteSource<'a> {
-    bytes: std::slice::Iter<'a, u8>,
+pub struct ByteSource<'a> {
+    pub bytes: std::slice::Iter<'a, u8>,
 }
 
 impl ByteSource<'_> {
     /// A number below `n`; zero after the last byte.
-    fn pick(&mut self, n: usize) -> usize {
+    pub fn pick(&mut self, n: usize) -> usize {
         usize::from(*self.bytes.next().unwrap_or(&0)) % n
     }
 
     /// True with probability 1/`n`.
-    fn once_in(&mut self, n: usize) -> bool {
+    pub fn once_in(&mut self, n: usize) -> bool {
         self.pick(n) == n - 1
     }
 
-    fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
+    pub fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.pick(choices.len())].clone()
     }
 
@@ -174,6 +174,7 @@ impl ByteSource<'_> {
         ServicePort {
             name: ["http", "dns", "metrics"][n].into(),
             protocol: self.one_of(&[Protocol::Tcp, Protocol::Udp]),
+            number: 80,
             app_protocol: self.one_of(&[None, Some("h2c".into())]),
             target: self.one_of(&[
                 TargetPort::Number(8080),

@@ -4,4 +4,5 @@ mod checks;
 mod generators;
 
 mod exhaustive;
+mod import;
 mod random;

@@ -5,5 +5,6 @@ mod fixture;
 
 mod endpoints;
 mod hints;
+mod import;
 mod mirror;
 mod slices;

@@ -120,6 +120,7 @@ fn ports(shape: &mut ShapeSeed) -> Vec<ServicePort> {
     let port = |name: &str, target| ServicePort {
         name: name.into(),
         protocol: Protocol::Tcp,
+        number: 80,
         app_protocol: None,
         target,
     };

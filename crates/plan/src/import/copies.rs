@@ -1,0 +1,271 @@
+//! The slices of a consumer: one for each slice of the source that has a port left (N5, N7, N8).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{
+    AddressType, Endpoint, EndpointSlice, Key, Labels, Meta, OwnerRef, Service, SharedStr,
+    is_forbidden_endpoint_ip, names, parse_ip,
+};
+
+use super::ImportSnapshot;
+use super::ports::PortMap;
+use crate::packing::{SliceAction, reuse_name_of};
+use crate::slice_names::{generate_name, imported_name};
+use crate::slices::families;
+use crate::{Plan, hints, writes};
+
+/// How many names are tried after the first free one, to find a slice that exists already.
+const ORDINALS_AFTER_FREE: u64 = 4;
+
+#[derive(Default)]
+pub struct Copies<'a>(Vec<Copy<'a>>);
+
+struct Copy<'a> {
+    source: &'a EndpointSlice,
+    /// Without name and hints.
+    slice: EndpointSlice,
+}
+
+impl<'a> Copies<'a> {
+    pub fn of(
+        service: &Service,
+        key: &Key,
+        ports: &PortMap,
+        source_slices: &[&'a EndpointSlice],
+    ) -> Self {
+        let meta = meta(service);
+        let types: Vec<AddressType> = families(service).into_iter().map(Into::into).collect();
+        let is_source = |slice: &&&EndpointSlice| {
+            slice.meta.namespace == key.namespace
+                && slice.meta.labels.has(names::SERVICE_NAME, &key.name)
+                && !slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_IMPORT)
+                && types.contains(&slice.address_type)
+        };
+        let mut sources: Vec<&EndpointSlice> =
+            source_slices.iter().filter(is_source).copied().collect();
+        sources.sort_by(|a, b| a.meta.name.cmp(&b.meta.name));
+        let copies = sources
+            .into_iter()
+            .filter_map(|source| copy(source, &meta, ports).map(|slice| Copy { source, slice }));
+        Self(copies.collect())
+    }
+
+    pub fn n_slices(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn n_endpoints(&self) -> usize {
+        self.0.iter().map(|copy| copy.slice.endpoints.len()).sum()
+    }
+
+    /// The writes that lead from the observed slices to these.
+    pub fn plan(self, service: &Service, snapshot: &ImportSnapshot) -> Plan {
+        let mut plan = Plan { carried: snapshot.carried.clone(), ..Plan::default() };
+        plan.counts.n_desired = self.n_endpoints();
+        plan.counts.n_slices = self.n_slices();
+        plan.counts.n_slices_desired = self.n_slices();
+        let mut by_type: BTreeMap<AddressType, Vec<SliceAction>> = BTreeMap::new();
+        for action in self.actions(service, snapshot) {
+            let address_type = match &action {
+                SliceAction::Create(slice) | SliceAction::Update(slice) => &slice.address_type,
+                SliceAction::Keep(slice) | SliceAction::Delete(slice) => &slice.address_type,
+            };
+            by_type.entry(address_type.clone()).or_default().push(action);
+        }
+        let families = families(service);
+        plan.carried.hints.keep_only(&families);
+        for family in families {
+            let Some(actions) = by_type.get_mut(&AddressType::from(family)) else { continue };
+            let context = hints::Context { service, topology: snapshot.topology, family };
+            plan.event_records.extend(hints::assign(actions, &context, &mut plan.carried.hints));
+        }
+        let actions = by_type.into_values().flatten().collect();
+        plan.writes = writes::of_actions(actions, service.is_deleting, Clone::clone);
+        plan
+    }
+
+    fn actions<'s>(self, service: &Service, snapshot: &ImportSnapshot<'s>) -> Vec<SliceAction<'s>> {
+        let mut observed = Observed::of(service, snapshot);
+        let mut actions: Vec<SliceAction> = Vec::new();
+        for Copy { source, mut slice } in self.0 {
+            let name = observed.name_for(service, source);
+            actions.push(match observed.ours.remove(&name) {
+                Some(old) => update(old, slice),
+                None => {
+                    slice.meta.name = name;
+                    SliceAction::Create(slice)
+                }
+            });
+        }
+        actions.extend(observed.ours.into_values().map(SliceAction::Delete));
+        actions
+    }
+}
+
+/// The metadata of every copy. Labels are only ours: those of the source are not the consumer's.
+fn meta(service: &Service) -> Meta {
+    let headless = service.is_labelled_headless().then_some((names::HEADLESS, ""));
+    let labels: Labels = [
+        (names::SERVICE_NAME, service.name.as_ref()),
+        (names::MANAGED_BY, names::MANAGED_BY_IMPORT),
+    ]
+    .into_iter()
+    .chain(headless)
+    .collect();
+    let owner = OwnerRef {
+        api_version: "v1".into(),
+        kind: "Service".into(),
+        name: service.name.clone(),
+        uid: service.uid.clone(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    };
+    Meta {
+        namespace: service.namespace.clone(),
+        generate_name: Some(generate_name(&service.name).into()),
+        labels,
+        owners: vec![owner],
+        ..Meta::default()
+    }
+}
+
+fn copy(source: &EndpointSlice, meta: &Meta, ports: &PortMap) -> Option<EndpointSlice> {
+    let ports = ports.ports_of(source)?;
+    let trigger_time = source.meta.annotations.get(names::TRIGGER_TIME);
+    let annotations = trigger_time.map(|time| (names::TRIGGER_TIME, time.as_ref()));
+    let is_valid = |endpoint: &&Endpoint| endpoint.addresses.iter().all(is_allowed);
+    let endpoints = source.endpoints.iter().filter(is_valid).map(without_hints);
+    Some(EndpointSlice {
+        meta: Meta { annotations: annotations.into_iter().collect(), ..meta.clone() },
+        address_type: source.address_type.clone(),
+        endpoints: endpoints.collect(),
+        ports,
+    })
+}
+
+/// The API server would reject the whole copy because of one such address (B9).
+fn is_allowed(address: &SharedStr) -> bool {
+    parse_ip(address).is_some_and(|ip| is_forbidden_endpoint_ip(ip).is_none())
+}
+
+/// Hints are decided for the consumer, not copied.
+fn without_hints(endpoint: &Endpoint) -> Endpoint {
+    let Endpoint {
+        addresses,
+        conditions,
+        hostname,
+        node_name,
+        target_ref,
+        zone,
+        hints: _,
+        deprecated_topology: _,
+    } = endpoint;
+    Endpoint {
+        addresses: addresses.clone(),
+        conditions: *conditions,
+        hostname: hostname.clone(),
+        node_name: node_name.clone(),
+        target_ref: target_ref.clone(),
+        zone: zone.clone(),
+        hints: None,
+        deprecated_topology: Labels::default(),
+    }
+}
+
+/// Keeps the slice if only annotations or hints differ. Hints that stay move fewest endpoints.
+fn update<'a>(observed: &'a EndpointSlice, mut slice: EndpointSlice) -> SliceAction<'a> {
+    let meta = &observed.meta;
+    let is_current = meta.labels == slice.meta.labels
+        && meta.owners == slice.meta.owners
+        && observed.ports == slice.ports
+        && observed.endpoints.iter().map(without_hints).eq(slice.endpoints.iter().cloned());
+    if is_current {
+        return SliceAction::Keep(observed);
+    }
+    let hints: BTreeMap<&[SharedStr], _> =
+        observed.endpoints.iter().map(|one| (&*one.addresses, &one.hints)).collect();
+    for endpoint in &mut slice.endpoints {
+        endpoint.hints = hints.get(&*endpoint.addresses).and_then(|hints| (*hints).clone());
+    }
+    let mut slice = reuse_name_of(observed, slice);
+    slice.meta.generate_name = None;
+    SliceAction::Update(slice)
+}
+
+/// The slices of the consumer's namespace.
+struct Observed<'a> {
+    /// By name.
+    ours: BTreeMap<SharedStr, &'a EndpointSlice>,
+    /// Names that this plan must not use: those of other slices, and those it has used.
+    taken: BTreeSet<SharedStr>,
+}
+
+impl<'a> Observed<'a> {
+    fn of(service: &Service, snapshot: &ImportSnapshot<'a>) -> Self {
+        let mut observed = Self { ours: BTreeMap::new(), taken: BTreeSet::new() };
+        let mut relabelled = Vec::new();
+        let in_namespace = |slice: &&&EndpointSlice| slice.meta.namespace == service.namespace;
+        for slice in snapshot.slices.iter().filter(in_namespace) {
+            let EndpointSlice { meta, .. } = slice;
+            let is_labelled = meta.labels.has(names::SERVICE_NAME, &service.name)
+                && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_IMPORT);
+            let is_owned = meta.owners.iter().any(|owner| owner.uid == service.uid);
+            match (meta.is_deleting(), is_labelled, is_owned) {
+                (false, true, _) => drop(observed.ours.insert(meta.name.clone(), slice)),
+                (false, false, true) => relabelled.push(*slice),
+                (true, ..) | (false, false, false) => {
+                    observed.taken.insert(meta.name.clone());
+                }
+            }
+        }
+        if !relabelled.is_empty() {
+            observed.take_back(service, relabelled, &snapshot.source_slices);
+        }
+        observed
+    }
+
+    /// Of the slices that the consumer owns and that lack our labels, those with a name of ours were
+    /// ours until somebody edited them.
+    fn take_back(
+        &mut self,
+        service: &Service,
+        relabelled: Vec<&'a EndpointSlice>,
+        sources: &[&EndpointSlice],
+    ) {
+        let names: BTreeSet<SharedStr> = sources
+            .iter()
+            .flat_map(|source| (0..=ORDINALS_AFTER_FREE).map(move |ordinal| (source, ordinal)))
+            .map(|(source, ordinal)| imported_name(&service.name, source, ordinal))
+            .collect();
+        for slice in relabelled {
+            let name = slice.meta.name.clone();
+            if names.contains(&name) {
+                self.ours.insert(name, slice);
+            } else {
+                self.taken.insert(name);
+            }
+        }
+    }
+
+    /// The name of the copy: that of an existing slice, or the first free one.
+    fn name_for(&mut self, service: &Service, source: &EndpointSlice) -> SharedStr {
+        let mut free = None;
+        let name = (0..).find_map(|ordinal| {
+            let name = imported_name(&service.name, source, ordinal);
+            if self.ours.contains_key(&name) {
+                return Some(name);
+            }
+            match &free {
+                None if !self.taken.contains(&name) => free = Some((ordinal, name)),
+                Some((first, name)) if ordinal >= first + ORDINALS_AFTER_FREE => {
+                    return Some(name.clone());
+                }
+                None | Some(_) => {}
+            }
+            None
+        });
+        let name = name.expect("there are more ordinals than names taken");
+        self.taken.insert(name.clone());
+        name
+    }
+}
