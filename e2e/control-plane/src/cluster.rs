@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::api::{Api, ApiError, Connections};
 use crate::binaries::Binaries;
 use crate::certificates;
+use crate::etcd::{self, SpaceAlarm};
 use crate::flags;
 use crate::kubeconfig::{self, Token, Users};
 use crate::port::HeldPort;
@@ -274,6 +275,11 @@ impl Cluster {
     pub fn resume(&self, program: Program) -> io::Result<()> {
         let mut programs = self.programs();
         programs.slot(program).as_mut().map_or(Ok(()), |running| running.signal(Signal::CONT))
+    }
+
+    /// Makes etcd reject writes as if its disk quota were used up, or accept them again.
+    pub fn set_space_alarm(&self, alarm: SpaceAlarm) -> io::Result<()> {
+        etcd::set_space_alarm(self.directory(), alarm)
     }
 
     /// The first program that ended unexpectedly, and the end of its log.

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::certificates::{SERVING_FILE, SERVING_KEY_FILE, TOKEN_KEY_FILE, TOKEN_PUBLIC_KEY_FILE};
+use crate::certificates::{
+    CA_FILE, SERVING_FILE, SERVING_KEY_FILE, TOKEN_KEY_FILE, TOKEN_PUBLIC_KEY_FILE,
+};
 
 pub const TOKENS_FILE: &str = "tokens.csv";
 pub const AUDIT_POLICY_FILE: &str = "audit-policy.yaml";
@@ -47,6 +49,7 @@ pub fn apiserver(directory: &Path, port: u16) -> Vec<String> {
         "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         format!("--token-auth-file={}", file(TOKENS_FILE)),
+        format!("--client-ca-file={}", file(CA_FILE)),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!("--service-account-key-file={}", file(TOKEN_PUBLIC_KEY_FILE)),
         format!("--service-account-signing-key-file={}", file(TOKEN_KEY_FILE)),
@@ -100,5 +103,9 @@ pub fn etcd_data(directory: &Path) -> PathBuf {
 }
 
 fn etcd_url(directory: &Path) -> String {
-    format!("unix://{}", directory.join(ETCD_SOCKET_FILE).display())
+    format!("unix://{}", etcd_socket(directory).display())
+}
+
+pub fn etcd_socket(directory: &Path) -> PathBuf {
+    directory.join(ETCD_SOCKET_FILE)
 }

@@ -17,6 +17,7 @@ pub mod source;
 
 pub mod certificates;
 
+mod etcd;
 mod flags;
 mod kubeconfig;
 mod port;
@@ -34,5 +35,6 @@ pub mod cluster;
 pub use api::{Api, ApiError};
 pub use binaries::{Binaries, Missing, SearchPaths};
 pub use cluster::{Audit, Cluster, Options, StartError, Stop};
+pub use etcd::SpaceAlarm;
 pub use program::Program;
 pub use release::Release;

@@ -30,6 +30,7 @@ enum Source {
     Proxy(Option<Bytes>),
     /// Ends with an error, which closes the connection, when the last part has been flushed.
     Cut(Pin<Box<Sleep>>),
+    Stalled,
 }
 
 impl ForwardedBody {
@@ -47,6 +48,10 @@ impl ForwardedBody {
             Some(Fault::CutBody) => {
                 self.source = Source::Cut(Box::pin(tokio::time::sleep(FLUSH)));
                 Some(part.slice(..part.len() / 2))
+            }
+            Some(Fault::StallBody) => {
+                self.source = Source::Stalled;
+                None
             }
             Some(_) => None,
             None => Some(part),
@@ -68,6 +73,8 @@ impl Body for ForwardedBody {
                     let cut = || Some(Err(io::Error::other("cut by a fault")));
                     return flush.as_mut().poll(context).map(|()| cut());
                 }
+                // The connection ends when its peer or the proxy closes it.
+                Source::Stalled => return Poll::Pending,
                 Source::Proxy(body) => {
                     return Poll::Ready(body.take().map(|body| Ok(Frame::data(body))));
                 }

@@ -31,6 +31,9 @@ pub enum Fault {
     /// Parts of response bodies are discarded while the connection stays open. Applies to responses
     /// that are already being sent, too.
     SilenceBody,
+    /// From the next part of a response body on nothing is sent while the connection stays open, also
+    /// after the fault has ended. Fires once per response, also for those that are already being sent.
+    StallBody,
 }
 
 /// When the proxy asks whether a fault applies.
@@ -55,7 +58,7 @@ impl Fault {
             | Self::LoseRequest
             | Self::LoseResponse
             | Self::Silence => Stage::Request,
-            Self::CutBody | Self::SilenceBody => Stage::BodyPart,
+            Self::CutBody | Self::SilenceBody | Self::StallBody => Stage::BodyPart,
         }
     }
 }

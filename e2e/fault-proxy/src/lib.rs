@@ -5,7 +5,8 @@
 //! Start at [`FaultProxy::start`] and [`FaultProxy::inject`]. [`Requests`] says which requests a
 //! [`Fault`] hits; the returned [`Injected`] ends the fault when it is dropped, and panics then if
 //! the fault never fired. [`FaultProxy::exchanges`] lists the requests that were seen. Bearer
-//! tokens pass through; client certificates do not.
+//! tokens pass through; client certificates do not. [`AdmissionWebhook`] is the other side: the API
+//! server asks it before it stores an object.
 
 mod request_info;
 
@@ -18,6 +19,7 @@ mod exchanges;
 mod body;
 mod certificates;
 mod proxy;
+mod webhook;
 
 pub use exchanges::{Exchange, in_flight_max};
 pub use fault::{Answer, Fault};
@@ -25,3 +27,4 @@ pub use proxy::FaultProxy;
 pub use request_info::{RequestInfo, Verb};
 pub use requests::Requests;
 pub use rules::Injected;
+pub use webhook::{AdmissionWebhook, Verdict};

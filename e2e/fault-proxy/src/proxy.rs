@@ -230,7 +230,7 @@ impl Shared {
                 Err(closed())
             }
             Some(Fault::Silence) => pending().await,
-            Some(Fault::CutBody | Fault::SilenceBody) => {
+            Some(Fault::CutBody | Fault::SilenceBody | Fault::StallBody) => {
                 unreachable!("these faults do not apply to requests")
             }
         }

@@ -4,13 +4,14 @@
 use std::env;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use endpointd_control_plane::{Api, Binaries, Cluster, Options, Program, Stop};
 use serde_json::json;
 
 use crate::convergence::Expected;
 use crate::daemon::{Daemon, DaemonFlags};
+use crate::proxied_cluster::ChosenProxy;
 use crate::test_namespace::{Kind, TestNamespace};
 
 /// Which program writes Endpoints and EndpointSlices.
@@ -50,6 +51,7 @@ pub const ACCOUNT: &str = "endpointd-under-test";
 pub struct ClusterUnderTest {
     /// Dropped before the cluster, because it writes its log into the cluster's directory.
     daemon: Mutex<Option<Daemon>>,
+    proxy: OnceLock<Option<ChosenProxy>>,
     pub cluster: Cluster,
     /// Reuses connections.
     pub api: Api,
@@ -67,7 +69,8 @@ impl ClusterUnderTest {
         let api = cluster.fast_api().expect("the authority is valid");
         let kubeconfig = create_admin_account(&cluster);
         let n_probes = AtomicUsize::new(0);
-        let under_test = Self { daemon: Mutex::new(None), cluster, api, kubeconfig, n_probes };
+        let (daemon, proxy) = (Mutex::new(None), OnceLock::new());
+        let under_test = Self { daemon, proxy, cluster, api, kubeconfig, n_probes };
         under_test.start_controllers(controllers);
         under_test
     }
@@ -113,7 +116,9 @@ impl ClusterUnderTest {
     }
 
     pub fn start_daemon(&self) {
-        let daemon = Daemon::start(&self.cluster, "endpointd", &DaemonFlags::new(&self.kubeconfig));
+        let proxy = self.proxy.get_or_init(|| ChosenProxy::from_environment(self));
+        let kubeconfig = proxy.as_ref().map_or(&self.kubeconfig, |proxy| &proxy.kubeconfig);
+        let daemon = Daemon::start(&self.cluster, "endpointd", &DaemonFlags::new(kubeconfig));
         *self.slot() = Some(daemon);
     }
 

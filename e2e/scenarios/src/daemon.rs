@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use endpointd_control_plane::Cluster;
+use endpointd_control_plane::{Api, Cluster};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -18,49 +18,122 @@ const PROGRAM_VARIABLE: &str = "ENDPOINTD_PROGRAM";
 const START_MAX: Duration = Duration::from_secs(30);
 const STOP_MAX: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
+/// Shown when a test fails.
+const LOG_LINES_MAX: usize = 40;
 
 /// Command-line flags of a daemon.
 #[derive(Clone, Debug)]
 pub struct DaemonFlags {
     kubeconfig: PathBuf,
-    /// Appended to the standard flags; the last value of a flag counts.
+    is_elected: bool,
     more: Vec<String>,
+    open_files_max: Option<u32>,
 }
 
 impl DaemonFlags {
     pub fn new(kubeconfig: &Path) -> Self {
-        let more = vec!["--leader-elect=false".to_owned()];
-        Self { kubeconfig: kubeconfig.to_owned(), more }
+        let kubeconfig = kubeconfig.to_owned();
+        Self { kubeconfig, is_elected: false, more: Vec::new(), open_files_max: None }
     }
 
     /// One of several replicas.
     pub fn elected(kubeconfig: &Path) -> Self {
-        Self { kubeconfig: kubeconfig.to_owned(), more: vec!["--leader-elect=true".to_owned()] }
+        Self { is_elected: true, ..Self::new(kubeconfig) }
     }
 
     pub fn with(mut self, flag: &str) -> Self {
         self.more.push(flag.to_owned());
         self
     }
+
+    /// The soft and the hard limit of file descriptors.
+    pub fn open_files_max(self, n: u32) -> Self {
+        Self { open_files_max: Some(n), ..self }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = match self.open_files_max {
+            None => Command::new(program()),
+            Some(n) => {
+                let mut shell = Command::new("sh");
+                shell.arg("-c").arg(format!("ulimit -n {n} && exec \"$0\" \"$@\"")).arg(program());
+                shell
+            }
+        };
+        command.arg("run").arg("--kubeconfig").arg(&self.kubeconfig);
+        command.arg(format!("--leader-elect={}", self.is_elected));
+        command.arg("--metrics-bind-address=127.0.0.1:0").args(&self.more);
+        command
+    }
 }
 
-/// A running daemon. Drop sends SIGKILL.
+/// A running daemon. Drop sends SIGKILL, and shows the end of the log if a test failed.
 pub struct Daemon {
     child: Child,
+    log: PathBuf,
+    /// Length of the log before the start.
+    log_start: usize,
 }
 
 impl Daemon {
     /// Daemons with the same name append to the same log file.
     pub fn start(cluster: &Cluster, name: &str, flags: &DaemonFlags) -> Self {
-        let log = File::options().create(true).append(true).open(log_path(cluster, name));
+        let path = log_path(cluster, name);
+        let log = File::options().create(true).append(true).open(&path);
         let log = log.expect("we own the directory of a cluster");
-        let mut command = Command::new(program());
-        command.arg("run").arg("--kubeconfig").arg(&flags.kubeconfig);
-        command.arg("--metrics-bind-address=127.0.0.1:0").args(&flags.more);
+        let log_start = fs::read(&path).map_or(0, |text| text.len());
+        let mut command = flags.command();
         command.env_clear().env("RUST_BACKTRACE", "1").current_dir(cluster.directory());
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("the log is open")).stderr(log);
         let child = cluster.adopt(&mut command).spawn().expect("endpointd can be started");
-        Self { child }
+        Self { child, log: path, log_start }
+    }
+
+    /// What this process has logged.
+    pub fn log(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(log.get(self.log_start..).unwrap_or_default()).into_owned()
+    }
+
+    /// The last lines of [`Self::log`].
+    pub fn log_end(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES_MAX)..].join("\n")
+    }
+
+    /// Its metrics, health checks, and report.
+    pub fn status(&self) -> Api {
+        Api::plain(&format!("http://{}", self.status_address()))
+    }
+
+    /// Waits until the process has logged it.
+    pub fn status_address(&self) -> SocketAddr {
+        let started = Instant::now();
+        loop {
+            let log = self.log();
+            let found = log.split_once("status_address=").map(|(_, rest)| rest);
+            if let Some(address) = found.and_then(|rest| rest.split_whitespace().next())
+                && let Ok(address) = address.parse()
+            {
+                return address;
+            }
+            assert!(started.elapsed() < START_MAX, "endpointd does not start: {log}");
+            thread::sleep(POLL);
+        }
+    }
+
+    /// The value of a metric, with its labels as they are shown; `None` if it is not there.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let text = self.status().text("/metrics").expect("metrics are served");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.parse().ok())
+    }
+
+    /// The rows of a key, one per controller.
+    pub fn key_rows(&self, key: &str) -> Vec<Value> {
+        let report = self.status().get(&format!("/report?key={key}")).expect("it is served");
+        report["keys"].as_array().cloned().unwrap_or_default()
     }
 
     pub fn log_of(cluster: &Cluster, name: &str) -> String {
@@ -113,6 +186,9 @@ impl Drop for Daemon {
         // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if thread::panicking() {
+            eprintln!("-- end of {}:\n{}", self.log.display(), self.log_end());
+        }
     }
 }
 
@@ -142,7 +218,16 @@ fn program() -> &'static Path {
 
 fn build(profile: &[&str]) -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // The package of this test must not look like a changed environment to build scripts: `ring`
+    // and all its users would be compiled again in each run.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    let output = command
         .args(["build", "--package", "endpointd", "--message-format=json-render-diagnostics"])
         .args(profile)
         .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -22,11 +22,13 @@ pub mod audit;
 pub mod cluster;
 pub mod daemon;
 pub mod harness;
+pub mod proxied_cluster;
 pub mod tcp_proxy;
 
 pub use cluster::{ClusterUnderTest, Controllers};
 pub use convergence::Expected;
 pub use daemon::{Daemon, DaemonFlags};
+pub use proxied_cluster::ProxiedCluster;
 pub use run::{Checkpoints, difference, run_scenario};
 pub use scenarios::{SCENARIOS, Scenario};
 pub use test_namespace::TestNamespace;

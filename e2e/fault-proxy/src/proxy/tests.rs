@@ -241,6 +241,26 @@ fn silent_watch_stays_open() {
 }
 
 #[test]
+fn stalled_watch_stays_silent_after_the_fault_has_ended() {
+    let rig = Rig::start();
+    let response = rig.send("GET", WATCH).unwrap();
+    let watches = Requests::all().verbs(&[Verb::Watch]).occurrences(0..1);
+    let fault = rig.proxy.inject(watches, Fault::StallBody);
+    fault.wait_until_fired(1, LIMIT);
+    drop(fault);
+    let other = rig.send("GET", WATCH).unwrap();
+    thread::scope(|scope| {
+        let stalled = scope.spawn(|| read_watch(response, 1000));
+        let (text, _) = read_watch(other, 10);
+        assert!(text.len() >= 10 * EVENT.len(), "another watch continues");
+        assert!(!stalled.is_finished());
+        rig.proxy.close_connections();
+        let (text, has_ended) = stalled.join().unwrap();
+        assert!(has_ended && text.len() < 1000 * EVENT.len());
+    });
+}
+
+#[test]
 fn watch_error_is_an_event() {
     let rig = Rig::start();
     let watches = Requests::all().verbs(&[Verb::Watch]);

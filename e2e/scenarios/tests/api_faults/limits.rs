@@ -1,0 +1,56 @@
+//! Plans that are large (F39).
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use endpointd_scenarios::TestNamespace;
+use endpointd_scenarios::pods::{Pod, web_ip};
+use endpointd_scenarios::proxied_cluster::{toggle, wait_until, web};
+use serde_json::{Value, json};
+
+use crate::shared::Group;
+
+static GROUP: Group = Group::new();
+
+const PUBLISHED_MAX: Duration = Duration::from_secs(60);
+/// Includes the time of the test's own requests.
+const NEIGHBOUR_MAX: Duration = Duration::from_secs(8);
+const N_PORTS: usize = 3000;
+const N_DIFFERING_PODS: usize = 100;
+const HOSTILE: Duration = Duration::from_secs(20);
+const RESIDENT_BYTES_MAX: f64 = 256e6;
+
+/// Each pod resolves one named port to another number, so that each needs a slice of its own with
+/// all the ports.
+pub fn service_with_thousands_of_ports_does_not_stop_its_neighbours() {
+    let Some(turn) = GROUP.turn() else { return };
+    let cluster = turn.cluster;
+    let mut daemon = cluster.daemon("hostile", &cluster.flags());
+    let neighbour = web(cluster.api(), "beside-a-hostile-one", 2);
+    let ns = TestNamespace::new(cluster.api(), "thousands-of-ports");
+    ns.node_in("a", "zone-a");
+    for n in 0..N_DIFFERING_PODS {
+        let ports = json!([{"name": "http", "containerPort": 20_000 + n}]);
+        ns.pod(&Pod::new(&format!("web-{n}"), &web_ip(n)).ports(ports));
+    }
+    let named = json!({"name": "http", "port": 80, "targetPort": "http"});
+    let others = (1..N_PORTS).map(|n| json!({"name": format!("port-{n}"), "port": 1000 + n}));
+    let ports: Vec<Value> = std::iter::once(named).chain(others).collect();
+    ns.service("web", &json!({"selector": {"app": "web"}, "ports": ports}));
+    let started = Instant::now();
+    let mut peak = 0_f64;
+    let mut is_ready = true;
+    while started.elapsed() < HOSTILE {
+        is_ready = !is_ready;
+        toggle(&neighbour, 1, is_ready, NEIGHBOUR_MAX);
+        peak = peak.max(daemon.metric("process_resident_memory_bytes").expect("it is measured"));
+        thread::sleep(Duration::from_millis(500));
+    }
+    println!("{N_PORTS} ports, {N_DIFFERING_PODS} pods: {:.0} MB at most", peak / 1e6);
+    assert!(daemon.is_running() && peak < RESIDENT_BYTES_MAX, "{peak} bytes");
+    wait_until("it is published, or refused with a reason", PUBLISHED_MAX, || {
+        let published = ns.slice_names("web").len() >= N_DIFFERING_PODS;
+        let rows = daemon.key_rows("thousands-of-ports/web");
+        published || rows.iter().any(|row| row["lastError"].is_string())
+    });
+}

@@ -1,0 +1,58 @@
+//! The whole daemon on a real control plane that misbehaves: a fault proxy between the two answers,
+//! delays, and loses requests; webhooks, quotas, and policies refuse or rewrite objects; etcd has no
+//! space. Every fault counts how often it fired, and a test fails if it never did. The F-numbers are
+//! those of the table in `docs/control-plane.md`.
+
+mod both_running;
+mod connections;
+mod credentials;
+mod fights;
+mod limits;
+mod server_errors;
+mod shared;
+mod silence;
+mod terms;
+mod webhooks;
+
+use endpointd_scenarios::harness::{self, Test};
+
+/// The first test of a group starts the group's cluster; the tests of a group run in turns.
+const TESTS: &[Test] = &[
+    ("silent_watch_is_reopened", silence::silent_watch_is_reopened),
+    (
+        "flooded_status_port_delays_neither_probes_nor_removals",
+        silence::flooded_status_port_delays_neither_probes_nor_removals,
+    ),
+    ("rewriting_webhook_causes_few_writes", fights::rewriting_webhook_causes_few_writes),
+    (
+        "error_responses_and_lost_requests_leave_no_duplicates",
+        server_errors::error_responses_and_lost_requests_leave_no_duplicates,
+    ),
+    (
+        "services_created_while_writes_fail_are_published_at_once_after",
+        server_errors::services_created_while_writes_fail_are_published_at_once_after,
+    ),
+    (
+        "cut_and_refused_connections_and_error_answers_lose_nothing",
+        connections::cut_and_refused_connections_and_error_answers_lose_nothing,
+    ),
+    (
+        "removals_are_fast_while_everything_is_listed_again",
+        connections::removals_are_fast_while_everything_is_listed_again,
+    ),
+    ("replaced_token_is_used", credentials::replaced_token_is_used),
+    ("replaced_client_certificate_is_used", credentials::replaced_client_certificate_is_used),
+    (
+        "service_with_thousands_of_ports_does_not_stop_its_neighbours",
+        limits::service_with_thousands_of_ports_does_not_stop_its_neighbours,
+    ),
+    ("lost_lease_stops_waiting_writes", terms::lost_lease_stops_waiting_writes),
+    (
+        "kube_controller_manager_beside_the_daemon_does_no_harm",
+        both_running::kube_controller_manager_beside_the_daemon_does_no_harm,
+    ),
+];
+
+fn main() {
+    harness::run(TESTS)
+}
