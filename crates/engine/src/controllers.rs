@@ -1,14 +1,15 @@
 //! The controllers that run, each with its queue and its table of keys.
 
+mod deletions;
 mod start;
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use endpointd_model::{Controller, FailureKind, Key, LiveRead};
+use endpointd_model::{Controller, FailureKind, Key};
 use endpointd_plan::{CarriedState, Counts, ExcludedPod, Topology, is_overloaded};
 use endpointd_rng::SplitMix64;
 
+use crate::absence::ConfirmedFacts;
 use crate::cache::{ChangeDelay, DirtyKey, DirtyKeys, ObjectChange};
 use crate::cooldown::Cooldown;
 use crate::in_flight::{Owner, SyncEnd};
@@ -132,13 +133,13 @@ impl Controllers {
                 }
                 self.resync_in_flight(key, now);
             }
-            ObjectChange::ServiceDeleted(key) => {
+            ObjectChange::ServiceDeleted(key, _) => {
                 self.reset_key(key);
                 self.resync_in_flight(key, now);
             }
             ObjectChange::NodeObserved(_)
             | ObjectChange::Published { .. }
-            | ObjectChange::EndpointsDeleted(_) => {}
+            | ObjectChange::EndpointsDeleted(..) => {}
         }
     }
 
@@ -196,14 +197,14 @@ impl Controllers {
         DirtyKeys(keys.into_iter().map(dirty).collect())
     }
 
-    /// Records what a plan reports, and returns the absences that live reads have confirmed for it.
+    /// Records what a plan reports, and returns what live reads have confirmed for it.
     pub fn record_plan(
         &mut self,
         owner: &Owner,
         mut carried: CarriedState,
         report: PlanReport<'_>,
         now: MonotonicTime,
-    ) -> BTreeSet<LiveRead> {
+    ) -> ConfirmedFacts {
         self.share_trigger_times(owner, &mut carried);
         let PlanReport { counts, excluded_pods, distribution } = report;
         let stats = KeyStats::new(counts, excluded_pods, distribution);
@@ -211,7 +212,7 @@ impl Controllers {
         let keys = &mut self.of_mut(owner).keys;
         keys.record_plan(&owner.key, carried, stats, cooldown);
         let failures = keys.failure_mut(&owner.key);
-        failures.map(|one| std::mem::take(&mut one.confirmed_absent)).unwrap_or_default()
+        failures.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default()
     }
 
     /// Two controllers publish the same pods, and must write the same trigger times for them.
@@ -232,15 +233,6 @@ impl Controllers {
         let queue = &mut self.of_mut(&work.owner).queue;
         queue.done(&work.owner.key);
         queue.enqueue(&work.owner.key, work.priority, due, now);
-    }
-
-    /// Drops the entries of a key with neither a Service nor Endpoints, unless it is still queued.
-    pub fn drop_key_if_idle(&mut self, key: &Key) {
-        for state in &mut self.states {
-            if state.queue.phase(key).is_none() {
-                state.keys.remove(key);
-            }
-        }
     }
 
     /// Stops all controllers and drops everything that waits. Syncs in flight end by their responses.

@@ -3,15 +3,13 @@
 
 mod responses;
 
-use std::collections::BTreeSet;
-
 use endpointd_model::{
-    EventRecord, FailureKind, Key, LiveRead, ResourceEvent, WatchSignal, WatchedResource,
-    WriteResult,
+    EventRecord, FailureKind, Key, ResourceEvent, WatchSignal, WatchedResource, WriteResult,
 };
 use endpointd_plan::Plan;
 use endpointd_rng::SplitMix64;
 
+use crate::absence::ReportedDeletions;
 use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
 use crate::deferred_deletes::order_writes;
@@ -214,9 +212,19 @@ impl Engine {
         }
         self.controllers.enqueue(dirty, now);
         for change in &objects {
-            if let ObjectChange::EndpointsDeleted(key) = change {
+            self.controllers.record_deletion(change);
+            if let Some(key) = change.removed_endpoints() {
+                self.on_endpoints_gone(key);
+            }
+            if let ObjectChange::EndpointsDeleted(key, _) = change {
                 self.drop_key_if_gone(key);
             }
+        }
+    }
+
+    pub(super) fn on_endpoints_gone(&mut self, key: &Key) {
+        if self.observed.cache().contains(WatchedResource::Services, key) {
+            self.controllers.require_live_service(key);
         }
     }
 
@@ -264,7 +272,7 @@ impl Engine {
 
     /// Records what a plan reports, and sends its writes, unless something must be read first.
     fn carry_out(&mut self, work: Work, planned: Planned, now: MonotonicTime) {
-        let Planned { plan, absent, unknown_nodes } = planned;
+        let Planned { plan, assumptions, unknown_nodes } = planned;
         let Plan { writes, event_records, excluded_pods, counts, carried, retry: _ } = plan;
         self.syncs.read_nodes(unknown_nodes);
         let hints = self.observed.cache().hints_kind(&work.owner.key);
@@ -274,17 +282,20 @@ impl Engine {
         for record in event_records {
             self.record_event(&work.owner, record);
         }
-        let rests_on_absence = !absent.is_empty();
-        let unconfirmed: BTreeSet<LiveRead> =
-            absent.into_iter().filter(|read| !confirmed.contains(read)).collect();
+        let keys = &mut self.controllers.of_mut(&work.owner).keys;
+        if !assumptions.rest_on_absence() {
+            keys.entry(&work.owner.key).reported_deletions = ReportedDeletions::default();
+        }
+        let unconfirmed = assumptions.unconfirmed(&confirmed);
         if !unconfirmed.is_empty() {
             // Otherwise two absent objects would void each other's confirmation forever.
-            let keys = &mut self.controllers.of_mut(&work.owner).keys;
-            keys.failure_entry(&work.owner.key).confirmed_absent = confirmed;
+            keys.failure_entry(&work.owner.key).confirmed = confirmed;
             return self.syncs.start_reading(&work, unconfirmed, &self.observed, now);
         }
         let n_endpoints = self.observed.cache().n_objects(WatchedResource::Endpoints);
-        if rests_on_absence && let Err(due) = self.deletion_limiter.try_acquire(n_endpoints, now) {
+        if assumptions.are_limited()
+            && let Err(due) = self.deletion_limiter.try_acquire(n_endpoints, now)
+        {
             return self.controllers.postpone(&work, due, now);
         }
         let summary = work.summary(counts, hints, now).with_writes(&writes);

@@ -6,6 +6,7 @@ use endpointd_model::{Failure, FailureKind, Key, LiveRead, LiveReadResult, Share
 use endpointd_plan::CarriedState;
 use hashbrown::HashMap;
 
+use crate::absence::{ConfirmedFacts, ReportedDeletions};
 use crate::cache::is_slice_of_other;
 use crate::cooldown::Cooldown;
 use crate::key_stats::{KeyStats, TotalStats};
@@ -29,6 +30,7 @@ pub struct KeyTable {
 pub struct KeyEntry {
     pub carried: CarriedState,
     pub cooldown: Cooldown,
+    pub reported_deletions: ReportedDeletions,
     stats: KeyStats,
 }
 
@@ -45,8 +47,8 @@ pub struct FailureState {
     pub conflicting_slice_names: Vec<SharedStr>,
     /// Objects of unknown state: they must be read before the next plan.
     pub reads_required: BTreeSet<LiveRead>,
-    /// Absences that live reads have confirmed, for the next plan only.
-    pub confirmed_absent: BTreeSet<LiveRead>,
+    /// What live reads have found.
+    pub confirmed: ConfirmedFacts,
 }
 
 impl KeyTable {
@@ -146,20 +148,14 @@ impl KeyTable {
         self.failure_state(key).map_or(&[], |failure| &failure.conflicting_slice_names)
     }
 
-    /// What a live read for this key found: a confirmed absence, or a slice of another owner under
-    /// a name that the key wanted.
+    /// What a live read for this key found: facts for the next plan, and perhaps a slice of another
+    /// owner under a name that the key wanted.
     pub fn record_read(&mut self, key: &Key, read: &LiveRead, result: &LiveReadResult) {
-        match result {
-            LiveReadResult::Absent => {
-                self.failure_entry(key).confirmed_absent.insert(read.clone());
-            }
-            LiveReadResult::Object(object) if is_slice_of_other(object, key) => {
-                self.add_conflicting_slice_name(key, object.meta().name.clone());
-            }
-            LiveReadResult::Object(_)
-            | LiveReadResult::Service(_)
-            | LiveReadResult::Node(_)
-            | LiveReadResult::Failed(_) => {}
+        self.failure_entry(key).confirmed.record(read, result);
+        if let LiveReadResult::Object(object) = result
+            && is_slice_of_other(object, key)
+        {
+            self.add_conflicting_slice_name(key, object.meta().name.clone());
         }
     }
 

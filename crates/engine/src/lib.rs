@@ -29,6 +29,7 @@ mod in_flight;
 mod requests;
 mod syncs;
 
+mod absence;
 mod backoff;
 mod cooldown;
 mod deletion_limiter;

@@ -8,15 +8,16 @@ use endpointd_model::{
 };
 use endpointd_plan::{CarriedState, Plan, Settings};
 
+use crate::absence::Assumptions;
 use crate::cache::Cache;
 use crate::controllers::ControllerState;
+use crate::key_table::KeyTable;
 
 /// A plan, and the facts it depends on that the cache cannot be sure of.
 #[derive(Debug, Default)]
 pub struct Planned {
     pub plan: Plan,
-    /// Objects whose absence from the cache makes the plan delete something.
-    pub absent: Vec<LiveRead>,
+    pub assumptions: Assumptions,
     /// Nodes of pods that the cache does not hold, sorted.
     pub unknown_nodes: Vec<SharedStr>,
 }
@@ -43,16 +44,20 @@ fn plan_key(
     settings: &Settings,
     key: &Key,
 ) -> Planned {
-    let none = CarriedState::default();
-    let carried = controller.keys.get(key).map_or(&none, |entry| &entry.carried);
-    let conflicting_names = controller.keys.conflicting_slice_names(key);
-    match controller.settings.controller {
+    let keys = &controller.keys;
+    let (none, entry) = (CarriedState::default(), keys.get(key));
+    let carried = entry.map_or(&none, |entry| &entry.carried);
+    let conflicting_names = keys.conflicting_slice_names(key);
+    let (plan, absent, unknown_nodes) = match controller.settings.controller {
         Controller::Slices => {
             let inputs = cache.slice_inputs(key, conflicting_names);
             let plan = endpointd_plan::slices(&inputs.snapshot(carried), settings);
-            Planned { plan, absent: Vec::new(), unknown_nodes: inputs.unknown_nodes() }
+            (plan, Vec::new(), inputs.unknown_nodes())
         }
-        Controller::Endpoints => plan_endpoints(cache, key, carried),
+        Controller::Endpoints => {
+            let (plan, absent) = plan_endpoints(cache, keys, key, carried);
+            (plan, absent, Vec::new())
+        }
         Controller::Mirror => {
             let inputs = cache.mirror_inputs(key, conflicting_names);
             let plan = endpointd_plan::mirror(&inputs.snapshot(), settings);
@@ -62,21 +67,35 @@ fn plan_key(
                 let endpoints = || LiveRead::Object(PublishedResource::Endpoints, key.clone());
                 absent.extend((!inputs.has_endpoints()).then(endpoints));
             }
-            Planned { plan, absent, unknown_nodes: Vec::new() }
+            (plan, absent, Vec::new())
         }
-    }
+    };
+    let reported = entry.map(|entry| entry.reported_deletions).unwrap_or_default();
+    let assumptions = Assumptions::new(&plan.writes, absent, reported);
+    Planned { plan, assumptions, unknown_nodes }
 }
 
-fn plan_endpoints(cache: &Cache, key: &Key, carried: &CarriedState) -> Planned {
+fn plan_endpoints(
+    cache: &Cache,
+    keys: &KeyTable,
+    key: &Key,
+    carried: &CarriedState,
+) -> (Plan, Vec<LiveRead>) {
     let inputs = cache.endpoints_inputs(key);
-    if !inputs.has_service() && inputs.is_lock() {
+    let service = LiveRead::Service(key.clone());
+    if inputs.has_service() {
+        let failures = keys.failure_state(key);
+        if failures.is_some_and(|failures| failures.confirmed.is_absent(&service)) {
+            // The watch has not reported yet that the Service is deleted.
+            return (Plan::default(), Vec::new());
+        }
+    } else if inputs.is_lock() {
         // Leader election locks are Endpoints without a Service by design.
-        return Planned::default();
+        return (Plan::default(), Vec::new());
     }
     let plan = endpointd_plan::endpoints(&inputs.snapshot(carried));
     let is_orphan = !inputs.has_service() && has_delete(&plan);
-    let absent = is_orphan.then(|| LiveRead::Service(key.clone())).into_iter().collect();
-    Planned { plan, absent, unknown_nodes: Vec::new() }
+    (plan, is_orphan.then_some(service).into_iter().collect())
 }
 
 fn has_delete(plan: &Plan) -> bool {

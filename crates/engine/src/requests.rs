@@ -120,7 +120,7 @@ impl Requests {
     /// object need not be synced before the response shows whether this is the echo of its write.
     pub fn on_change(&mut self, change: &ObjectChange, dirty: &mut DirtyKeys) {
         match change {
-            ObjectChange::ServiceDeleted(key) => {
+            ObjectChange::ServiceDeleted(key, _) => {
                 let deleted = LiveRead::Service(key.clone());
                 self.invalidate_reads(|read| *read == deleted);
             }
@@ -130,7 +130,7 @@ impl Requests {
                     dirty.remove(writer.controller, &writer.key);
                 }
             }
-            ObjectChange::ServiceApplied { .. } | ObjectChange::EndpointsDeleted(_) => {}
+            ObjectChange::ServiceApplied { .. } | ObjectChange::EndpointsDeleted(..) => {}
         }
     }
 

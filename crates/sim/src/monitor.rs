@@ -194,7 +194,7 @@ impl Simulation {
             let text = format!("{} deleted without a live read of {missing:?}", target.key);
             self.violate(Rule::NoDeletionFromAbsence, || text);
         }
-        if is_endpoints {
+        if is_endpoints && !self.processes[process].reported_deletions.contains(&key) {
             self.check_deletion_limit(process);
         }
     }

@@ -37,7 +37,9 @@ pub struct Process {
     pub acknowledged_deletes: BTreeSet<Uid>,
     /// When a live read last confirmed the absence.
     pub confirmed_absences: BTreeMap<LiveRead, Time>,
-    /// Deletions caused by missing objects in the last minute.
+    /// Services whose deletion the watch has reported as an event.
+    pub reported_deletions: BTreeSet<Key>,
+    /// Deletions in the last minute because a Service is missing, without such an event.
     pub deletions: VecDeque<Time>,
     /// What the engine had observed when it planned a sync in flight; deletes leave last.
     pub observed_at_plan: BTreeMap<(Controller, Key), ObservedRevisions>,
@@ -98,6 +100,7 @@ impl Process {
             unacknowledged_deletes: Vec::new(),
             acknowledged_deletes: BTreeSet::new(),
             confirmed_absences: BTreeMap::new(),
+            reported_deletions: BTreeSet::new(),
             deletions: VecDeque::new(),
             observed_at_plan: BTreeMap::new(),
             throttled_until: Time::START,
@@ -129,6 +132,7 @@ impl Process {
         self.unacknowledged_deletes.clear();
         self.acknowledged_deletes.clear();
         self.confirmed_absences.clear();
+        self.reported_deletions.clear();
         self.deletions.clear();
         self.observed_at_plan.clear();
         self.throttled_until = Time::START;

@@ -70,6 +70,10 @@ impl Simulation {
         if self.violation.is_some() {
             return;
         }
+        self.check_converged();
+    }
+
+    fn check_converged(&mut self) {
         self.coverage.count_rule(Rule::Converges);
         let differences = oracle::compare(&self.api, &self.setup);
         if let Some(first) = differences.first() {
@@ -97,6 +101,7 @@ impl Simulation {
                     self.violate(Rule::BoundedWrites, || format!("{n} requests, not {most}"));
                 }
             }
+            Check::Converged => self.check_converged(),
             Check::NoUnwantedEndpoint => {
                 let unwanted = oracle::unwanted(&self.api);
                 if let Some(first) = unwanted.first() {

@@ -225,6 +225,8 @@ pub enum Check {
     CountRequests,
     /// At most so many requests since the count started.
     RequestsAtMost(u64),
+    /// The stored objects match the oracle by now.
+    Converged,
     /// No published endpoint is unwanted; missing ones are allowed.
     NoUnwantedEndpoint,
 }

@@ -26,7 +26,7 @@ pub enum ObjectChange {
         key: Key,
         is_replaced: bool,
     },
-    ServiceDeleted(Key),
+    ServiceDeleted(Key, DeletionEvidence),
     /// The watch has reported this node, or its deletion.
     NodeObserved(SharedStr),
     /// A published object differs from the cached one.
@@ -35,7 +35,35 @@ pub enum ObjectChange {
         key: Key,
         event: PublishedEvent,
     },
-    EndpointsDeleted(Key),
+    EndpointsDeleted(Key, DeletionEvidence),
+}
+
+impl ObjectChange {
+    /// The key of the Endpoints that the cache does not hold any more.
+    pub fn removed_endpoints(&self) -> Option<&Key> {
+        match self {
+            Self::Published {
+                resource: PublishedResource::Endpoints,
+                key,
+                event: PublishedEvent::Deleted,
+            }
+            | Self::EndpointsDeleted(key, DeletionEvidence::List) => Some(key),
+            Self::Published { .. }
+            | Self::EndpointsDeleted(_, DeletionEvidence::Event)
+            | Self::ServiceApplied { .. }
+            | Self::ServiceDeleted(..)
+            | Self::NodeObserved(_) => None,
+        }
+    }
+}
+
+/// How the cache learned that an object does not exist any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeletionEvidence {
+    /// The watch has reported the deletion.
+    Event,
+    /// A complete list does not contain the object.
+    List,
 }
 
 /// What the watch has reported of an object that we publish.
@@ -56,7 +84,7 @@ impl Cache {
                 changes.objects.push(ObjectChange::ServiceApplied { key, is_replaced });
             }
             ResourceEvent::Service(ObjectEvent::Deleted(service)) => {
-                self.delete_service(service.key(), &mut changes);
+                self.delete_service(service.key(), DeletionEvidence::Event, &mut changes);
             }
             ResourceEvent::Pod(ObjectEvent::Applied(pod)) => {
                 self.put_pod(pod, epoch, &mut changes.dirty);
@@ -80,7 +108,8 @@ impl Cache {
             ResourceEvent::Endpoints(ObjectEvent::Deleted(endpoints)) => {
                 let key = endpoints.meta.key();
                 self.delete_published(&Object::Endpoints(endpoints), &mut changes);
-                changes.objects.push(ObjectChange::EndpointsDeleted(key));
+                let evidence = DeletionEvidence::Event;
+                changes.objects.push(ObjectChange::EndpointsDeleted(key, evidence));
             }
             ResourceEvent::Slice(ObjectEvent::Deleted(slice)) => {
                 self.delete_published(&Object::Slice(slice), &mut changes);
@@ -100,12 +129,15 @@ impl Cache {
         let missing = self.missing_from(resource, epoch, listed);
         for key in missing {
             match resource {
-                WatchedResource::Services => self.delete_service(key, &mut changes),
+                WatchedResource::Services => {
+                    self.delete_service(key, DeletionEvidence::List, &mut changes);
+                }
                 WatchedResource::Pods => self.remove_pod(&key, &mut changes.dirty),
                 WatchedResource::Nodes => self.delete_node(&key.name, &mut changes),
                 WatchedResource::Endpoints => {
                     self.remove_object(PublishedResource::Endpoints, &key, &mut changes.dirty);
-                    changes.objects.push(ObjectChange::EndpointsDeleted(key));
+                    let evidence = DeletionEvidence::List;
+                    changes.objects.push(ObjectChange::EndpointsDeleted(key, evidence));
                 }
                 WatchedResource::Slices => {
                     self.remove_object(PublishedResource::Slices, &key, &mut changes.dirty);
@@ -226,9 +258,9 @@ impl Cache {
         keys
     }
 
-    fn delete_service(&mut self, key: Key, changes: &mut Changes) {
+    fn delete_service(&mut self, key: Key, evidence: DeletionEvidence, changes: &mut Changes) {
         self.remove_service(&key, &mut changes.dirty);
-        changes.objects.push(ObjectChange::ServiceDeleted(key));
+        changes.objects.push(ObjectChange::ServiceDeleted(key, evidence));
     }
 
     /// Services with pods on the node must be synced, although nothing is unpublished before a

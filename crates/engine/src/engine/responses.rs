@@ -1,6 +1,6 @@
 //! What the responses to writes and live reads change.
 
-use endpointd_model::{Failure, FailureKind, LiveRead, LiveReadResult, WriteResult};
+use endpointd_model::{Controller, Failure, FailureKind, LiveRead, LiveReadResult, WriteResult};
 
 use super::Engine;
 use crate::failure_events::write_failure_event;
@@ -70,9 +70,15 @@ impl Engine {
         }
         self.end_outage(now);
         self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result);
+        let is_gone = owner.controller == Controller::Endpoints
+            && matches!(read, LiveRead::Object(..))
+            && result == LiveReadResult::Absent;
         let found = version_of(&result);
         let changes = self.observed.apply_read(read, result);
         self.apply_changes(changes, now);
+        if is_gone {
+            self.on_endpoints_gone(&owner.key);
+        }
         ReadOutcome::Applied(found)
     }
 

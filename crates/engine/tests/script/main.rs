@@ -4,6 +4,7 @@ mod batch_period;
 mod cluster;
 mod late_responses;
 mod leadership;
+mod mass_deletions;
 mod missing_objects;
 mod normal_operation;
 mod objects;

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use endpointd_model::{LiveRead, Object, PublishedResource, WatchedResource};
 
-use crate::cluster::WriteFault;
-use crate::objects::{addresses, converged, endpoints, key, node, pod, service};
+use crate::objects::{addresses, converged, endpoints, key, node, pod};
 
 #[test]
 fn deleted_service_has_its_endpoints_deleted_after_a_live_read() {
@@ -40,34 +39,6 @@ fn failing_live_reads_prevent_deletes() {
     cluster.reads_fail = false;
     cluster.advance(Duration::from_secs(31));
     assert_eq!(cluster.sent, ["delete endpoints web"]);
-}
-
-#[test]
-fn mass_deletions_are_rate_limited() {
-    let mut cluster = converged(&[]);
-    for n in 0..100 {
-        cluster.put_endpoints(&format!("left-{n:03}"));
-    }
-    cluster.restart();
-    let n_deleted = |cluster: &crate::cluster::Cluster| cluster.sent.len();
-    assert_eq!(n_deleted(&cluster), 20, "at once");
-    assert!(cluster.report().deletion_limiter.is_active);
-    cluster.advance(Duration::from_secs(59));
-    assert_eq!(n_deleted(&cluster), 20, "within the minute");
-    cluster.advance(Duration::from_secs(600));
-    assert_eq!(n_deleted(&cluster), 100, "after all");
-    assert!(!cluster.report().deletion_limiter.is_active);
-}
-
-#[test]
-fn creates_repeated_after_lost_requests_are_no_deletions() {
-    let mut cluster = converged(&[]);
-    cluster.write_faults.extend(vec![WriteFault::DroppedNoResponse; 60]);
-    (0..30).for_each(|n| cluster.put_service(service(&format!("s{n}"))));
-    cluster.advance(Duration::from_secs(5));
-    assert_eq!(cluster.published().len(), 60, "a slice and Endpoints of each");
-    let limiter = cluster.report().deletion_limiter;
-    assert_eq!((limiter.is_active, limiter.n_deletions_last_minute), (false, 0));
 }
 
 #[test]

@@ -22,6 +22,9 @@ pub fn all() -> Vec<Schedule> {
         targeted("removals proceed under a quota", quota()),
         targeted("removals proceed under creates that get 500", with_500(quota())),
         targeted("many Services deleted at once", many_services_deleted()),
+        targeted("many Services deleted while no process runs", deleted_while_down()),
+        targeted("Endpoints deleted before their Services", endpoints_deleted_first()),
+        targeted("many Services created, requests lost", creates_lost()),
         targeted("many Services missing from a list", many_services_missing()),
         targeted("more than 1,000 pods", many_pods()),
         targeted("throttled", throttled()),
@@ -98,12 +101,58 @@ fn many_services(n: u16) -> Vec<Step> {
     steps
 }
 
-/// S5: at most twenty deletions caused by missing objects pass per minute.
+fn remove_services(n: u16) -> Vec<Step> {
+    let place = |number| Place { namespace: 0, number };
+    let remove = |number| after(Action::Service(place(number), ServiceAction::Remove), millis(1));
+    (10..10 + n).map(remove).collect()
+}
+
+/// The watch reports each deletion: nothing is limited.
 fn many_services_deleted() -> Vec<Step> {
     let mut steps = many_services(50);
-    for number in 10..60 {
+    steps.extend(then_wait(remove_services(50), secs(5)));
+    steps.push(after(Action::Check(Check::Converged), millis(1)));
+    steps
+}
+
+/// S5: at most twenty deletions pass per minute that no event has reported.
+fn deleted_while_down() -> Vec<Step> {
+    let mut steps = many_services(50);
+    steps.push(after(Action::Process(0, ProcessFault::Crash(secs(5))), millis(1)));
+    steps.extend(remove_services(50));
+    steps
+}
+
+/// As the API server does it, and the watch of Services is late: one live read each, and no write
+/// but of slices that the garbage collector was quick to delete.
+fn endpoints_deleted_first() -> Vec<Step> {
+    let mut steps = many_services(20);
+    let late = WatchFault::Delay(millis(300));
+    steps.push(after(Action::Watch(0, WatchedResource::Services, late), millis(1)));
+    steps.push(after(Action::Check(Check::CountRequests), millis(1)));
+    for number in 10..30 {
         let place = Place { namespace: 0, number };
-        steps.push(after(Action::Service(place, ServiceAction::Remove), millis(1)));
+        steps.push(after(Action::Service(place, ServiceAction::Remove), millis(0)));
+        steps.push(after(Action::Endpoints(place, EndpointsAction::Remove), millis(1)));
+    }
+    let mut steps = then_wait(steps, secs(10));
+    steps.push(after(Action::Check(Check::RequestsAtMost(30)), millis(1)));
+    steps
+}
+
+/// Creates that are repeated are no deletions: nothing limits them.
+fn creates_lost() -> Vec<Step> {
+    let lost = || after(Action::Request(RequestFault::ServerError), millis(0));
+    let mut steps: Vec<Step> = (0..60).map(|_| lost()).collect();
+    steps.extend(many_services(30));
+    steps.push(after(Action::Check(Check::Converged), millis(1)));
+    steps
+}
+
+/// The pause after the last step.
+fn then_wait(mut steps: Vec<Step>, pause: Duration) -> Vec<Step> {
+    if let Some(last) = steps.last_mut() {
+        last.pause = pause;
     }
     steps
 }

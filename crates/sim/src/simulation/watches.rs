@@ -74,15 +74,23 @@ impl Simulation {
         self.handle_input(process, Input::Watch(resource, signal));
     }
 
-    /// Records versions of published objects, which the engine may now write to.
+    /// Records versions of published objects, which the engine may now write to, and deletions of
+    /// Services.
     pub(super) fn record_received(&mut self, process: usize, signal: &WatchSignal) {
         if let WatchSignal::Event(change) = signal {
             let version = match change.as_ref() {
                 ResourceEvent::Endpoints(event) => event.object().meta.resource_version,
                 ResourceEvent::Slice(event) => event.object().meta.resource_version,
-                ResourceEvent::Service(_) | ResourceEvent::Pod(_) | ResourceEvent::Node(_) => {
+                ResourceEvent::Service(event) => {
+                    let (key, reported) =
+                        (event.object().key(), &mut self.processes[process].reported_deletions);
+                    match event {
+                        ObjectEvent::Applied(_) => reported.remove(&key),
+                        ObjectEvent::Deleted(_) => reported.insert(key),
+                    };
                     return;
                 }
+                ResourceEvent::Pod(_) | ResourceEvent::Node(_) => return,
             };
             self.processes[process].received_versions.insert(version.number());
         }

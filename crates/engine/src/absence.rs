@@ -1,0 +1,95 @@
+//! Deletions that are planned because an object is missing from the cache (B12): what live reads
+//! must confirm first, and which of them the deletion limiter counts.
+
+use std::collections::BTreeSet;
+
+use endpointd_model::{LiveRead, LiveReadResult, Write};
+
+use crate::cache::{DeletionEvidence, ObjectChange};
+
+/// What a plan that deletes something takes for granted, and live reads must confirm.
+#[derive(Debug, Default)]
+pub struct Assumptions {
+    /// Objects whose absence from the cache makes the plan delete something.
+    pub absent: Vec<LiveRead>,
+    /// The objects to delete, if the deletion limiter counts the plan: what is gone already does
+    /// not count.
+    pub present: Vec<LiveRead>,
+}
+
+/// What live reads have found, for the next plan only.
+#[derive(Debug, Default, PartialEq)]
+pub struct ConfirmedFacts {
+    absent: BTreeSet<LiveRead>,
+    present: BTreeSet<LiveRead>,
+}
+
+/// Deletions that the watch has reported as events since the last plan that did not rest on an
+/// absence. A list without the object is weaker: it may be incomplete.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReportedDeletions {
+    service: bool,
+    endpoints: bool,
+}
+
+impl Assumptions {
+    pub fn new(writes: &[Write], absent: Vec<LiveRead>, reported: ReportedDeletions) -> Self {
+        let is_limited = !absent.is_empty() && !absent.iter().any(|read| reported.contains(read));
+        let deletes = writes.iter().filter(|write| matches!(write, Write::Delete(_)));
+        let read = |write: &Write| LiveRead::Object(write.resource(), write.key());
+        let present = if is_limited { deletes.map(read).collect() } else { Vec::new() };
+        Self { absent, present }
+    }
+
+    pub fn rest_on_absence(&self) -> bool {
+        !self.absent.is_empty()
+    }
+
+    /// Whether the deletion limiter counts the plan.
+    pub fn are_limited(&self) -> bool {
+        !self.present.is_empty()
+    }
+
+    /// The live reads that are still to do.
+    pub fn unconfirmed(&self, confirmed: &ConfirmedFacts) -> BTreeSet<LiveRead> {
+        let absent = self.absent.iter().filter(|read| !confirmed.is_absent(read));
+        let present = self.present.iter().filter(|read| !confirmed.present.contains(read));
+        absent.chain(present).cloned().collect()
+    }
+}
+
+impl ConfirmedFacts {
+    pub fn is_absent(&self, read: &LiveRead) -> bool {
+        self.absent.contains(read)
+    }
+
+    pub fn record(&mut self, read: &LiveRead, result: &LiveReadResult) {
+        match result {
+            LiveReadResult::Absent => drop(self.absent.insert(read.clone())),
+            LiveReadResult::Object(_) => drop(self.present.insert(read.clone())),
+            LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Failed(_) => {}
+        }
+    }
+}
+
+impl ReportedDeletions {
+    pub fn record(&mut self, change: &ObjectChange) {
+        match change {
+            ObjectChange::ServiceDeleted(_, DeletionEvidence::Event) => self.service = true,
+            ObjectChange::EndpointsDeleted(_, DeletionEvidence::Event) => self.endpoints = true,
+            ObjectChange::ServiceDeleted(_, DeletionEvidence::List)
+            | ObjectChange::EndpointsDeleted(_, DeletionEvidence::List)
+            | ObjectChange::ServiceApplied { .. }
+            | ObjectChange::NodeObserved(_)
+            | ObjectChange::Published { .. } => {}
+        }
+    }
+
+    fn contains(self, read: &LiveRead) -> bool {
+        match read {
+            LiveRead::Service(_) => self.service,
+            LiveRead::Object(_, _) => self.endpoints,
+            LiveRead::Node(_) => false,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the deletion of a Service or of Endpoints means for the keys of the controllers.
+
+use endpointd_model::{Controller, Key, LiveRead};
+
+use super::Controllers;
+use crate::cache::ObjectChange;
+
+impl Controllers {
+    /// An object was deleted: records what the next plans of its key, which is enqueued by now, must
+    /// know of it.
+    pub fn record_deletion(&mut self, change: &ObjectChange) {
+        let (ObjectChange::ServiceDeleted(key, _) | ObjectChange::EndpointsDeleted(key, _)) =
+            change
+        else {
+            return;
+        };
+        for state in &mut self.states {
+            if state.queue.phase(key).is_some() {
+                state.keys.entry(key).reported_deletions.record(change);
+            }
+        }
+    }
+
+    /// The Endpoints of a Service are gone. The API server deletes them together with the Service,
+    /// and their deletion may be reported first: a live read shows whether to create them again.
+    pub fn require_live_service(&mut self, key: &Key) {
+        if let Some(state) = self.get_mut(Controller::Endpoints)
+            && state.queue.phase(key).is_some()
+        {
+            let reads = &mut state.keys.failure_entry(key).reads_required;
+            reads.insert(LiveRead::Service(key.clone()));
+        }
+    }
+
+    /// Drops the entries of a key with neither a Service nor Endpoints, unless it is still queued.
+    pub fn drop_key_if_idle(&mut self, key: &Key) {
+        for state in &mut self.states {
+            if state.queue.phase(key).is_none() {
+                state.keys.remove(key);
+            }
+        }
+    }
+}
