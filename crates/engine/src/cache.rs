@@ -27,9 +27,7 @@ use crate::queue::Priority;
 
 pub use self::cached::ListEpoch;
 pub use self::published::Origin;
-pub use self::resources::{
-    Changes, DeletionEvidence, ObjectChange, PublishedEvent, is_slice_of_other,
-};
+pub use self::resources::{Changes, DeletionEvidence, ObjectChange, PublishedEvent};
 
 #[derive(Debug, Default)]
 pub struct Cache {

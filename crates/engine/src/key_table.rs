@@ -2,17 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{Failure, FailureKind, Key, LiveRead, LiveReadResult, SharedStr};
+use endpointd_model::{Failure, FailureKind, Key, LiveRead, LiveReadResult};
 use endpointd_plan::CarriedState;
 use hashbrown::HashMap;
 
 use crate::absence::{ConfirmedFacts, ReportedDeletions};
-use crate::cache::is_slice_of_other;
 use crate::cooldown::Cooldown;
 use crate::key_stats::{KeyStats, TotalStats};
-
-/// Conflicting slice names stored per key; more than one is already unusual.
-const CONFLICTING_NAMES_MAX: usize = 16;
 
 /// All keys of one controller. A status snapshot is taken every second and must not visit all keys:
 /// totals are maintained, and keys with failures have a table of their own.
@@ -43,8 +39,6 @@ pub struct FailureState {
     pub n_conflicts: u32,
     pub failure: Option<Failure>,
     pub last_result: Option<&'static str>,
-    /// Names of slices with another owner that this key wanted.
-    pub conflicting_slice_names: Vec<SharedStr>,
     /// Objects of unknown state: they must be read before the next plan.
     pub reads_required: BTreeSet<LiveRead>,
     /// What live reads have found.
@@ -144,27 +138,9 @@ impl KeyTable {
         failure.is_some_and(|failure| failure.kind == kind)
     }
 
-    pub fn conflicting_slice_names(&self, key: &Key) -> &[SharedStr] {
-        self.failure_state(key).map_or(&[], |failure| &failure.conflicting_slice_names)
-    }
-
-    /// What a live read for this key found: facts for the next plan, and perhaps a slice of another
-    /// owner under a name that the key wanted.
+    /// What a live read for this key found.
     pub fn record_read(&mut self, key: &Key, read: &LiveRead, result: &LiveReadResult) {
         self.failure_entry(key).confirmed.record(read, result);
-        if let LiveReadResult::Object(object) = result
-            && is_slice_of_other(object, key)
-        {
-            self.add_conflicting_slice_name(key, object.meta().name.clone());
-        }
-    }
-
-    fn add_conflicting_slice_name(&mut self, key: &Key, name: SharedStr) {
-        let names = &mut self.failure_entry(key).conflicting_slice_names;
-        if !names.contains(&name) {
-            names.truncate(CONFLICTING_NAMES_MAX - 1);
-            names.push(name);
-        }
     }
 
     /// A sync succeeded.
@@ -174,7 +150,7 @@ impl KeyTable {
         failure.n_conflicts = 0;
         failure.failure = None;
         failure.last_result = None;
-        if failure.conflicting_slice_names.is_empty() && failure.reads_required.is_empty() {
+        if failure.reads_required.is_empty() {
             self.failures.remove(key);
         }
     }
@@ -217,14 +193,5 @@ mod tests {
         keys.remove(&first);
         keys.clear_failure(&second);
         assert_eq!(keys.failures().count(), 0);
-    }
-
-    #[test]
-    fn conflicting_slice_names_outlast_a_success() {
-        let key = Key::new("shop", "web");
-        let mut keys = KeyTable::default();
-        keys.add_conflicting_slice_name(&key, "web-abcde".into());
-        keys.clear_failure(&key);
-        assert_eq!(keys.conflicting_slice_names(&key), ["web-abcde".into()]);
     }
 }

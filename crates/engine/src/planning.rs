@@ -47,10 +47,9 @@ fn plan_key(
     let keys = &controller.keys;
     let (none, entry) = (CarriedState::default(), keys.get(key));
     let carried = entry.map_or(&none, |entry| &entry.carried);
-    let conflicting_names = keys.conflicting_slice_names(key);
     let (plan, absent, unknown_nodes) = match controller.settings.controller {
         Controller::Slices => {
-            let inputs = cache.slice_inputs(key, conflicting_names);
+            let inputs = cache.slice_inputs(key);
             let plan = endpointd_plan::slices(&inputs.snapshot(carried), settings);
             (plan, Vec::new(), inputs.unknown_nodes())
         }
@@ -59,7 +58,7 @@ fn plan_key(
             (plan, absent, Vec::new())
         }
         Controller::Mirror => {
-            let inputs = cache.mirror_inputs(key, conflicting_names);
+            let inputs = cache.mirror_inputs(key);
             let plan = endpointd_plan::mirror(&inputs.snapshot(), settings);
             let mut absent = Vec::new();
             if has_delete(&plan) {

@@ -166,6 +166,7 @@ impl<'a> IndexedCluster<'a> {
             pods: pods.map(|pod| PodOnNode { pod, node: self.node_of(pod) }).collect(),
             topology: &self.topology,
             slices: self.slices_near(key),
+            names_in_use: &(),
             carried,
         }
     }
@@ -193,6 +194,7 @@ impl<'a> IndexedCluster<'a> {
             endpoints: self.cluster.endpoints.get(key),
             service: self.cluster.services.get(key),
             slices: self.slices_near(key),
+            names_in_use: &(),
         }
     }
 

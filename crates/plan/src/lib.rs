@@ -34,7 +34,7 @@ pub use mirror::mirror;
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
 pub use slices::slices;
 pub use snapshot::{
-    EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, Settings, SliceSnapshot,
+    EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, Settings, SliceSnapshot,
 };
 pub use trigger::CarriedTrigger;
 

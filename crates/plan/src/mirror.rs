@@ -86,7 +86,9 @@ fn plan_mirrored(
     actions.extend(observed_by_group.into_values().flatten().map(SliceAction::Delete));
     let mut actions = recycle(actions, |_| true);
     let meta = &endpoints.meta;
-    SliceNames::new(&meta.name, &meta.uid, &snapshot.slices).name_new(&mut actions);
+    SliceNames::new(&meta.name, &meta.uid, snapshot.names_in_use)
+        .with(&snapshot.slices)
+        .name_new(&mut actions);
     plan.writes = writes::of_actions(actions, meta.is_deleting(), Clone::clone);
     plan
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use endpointd_model::{AddressType, EndpointPort, EndpointSlice, SharedStr, Uid};
 
+use crate::NamesInUse;
 use crate::packing::SliceAction;
 
 /// The longest name that the API server generates; also the longest label value.
@@ -21,14 +22,19 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 pub struct SliceNames<'a> {
     service_name: &'a str,
     owner: &'a Uid,
+    in_use: &'a dyn NamesInUse,
     taken: BTreeSet<SharedStr>,
 }
 
 impl<'a> SliceNames<'a> {
+    pub fn new(service_name: &'a str, owner: &'a Uid, in_use: &'a dyn NamesInUse) -> Self {
+        Self { service_name, owner, in_use, taken: BTreeSet::new() }
+    }
+
     /// The names of all these slices are taken, whichever controller manages them.
-    pub fn new(service_name: &'a str, owner: &'a Uid, slices: &[&EndpointSlice]) -> Self {
-        let taken = slices.iter().map(|slice| slice.meta.name.clone()).collect();
-        Self { service_name, owner, taken }
+    pub fn with(mut self, slices: &[&EndpointSlice]) -> Self {
+        self.taken.extend(slices.iter().map(|slice| slice.meta.name.clone()));
+        self
     }
 
     /// Names the slices to create.
@@ -45,7 +51,7 @@ impl<'a> SliceNames<'a> {
         let group = self.group_digest(address_type, ports);
         let free = (0u64..).map(|ordinal| self.name(group, ordinal)).find(|name| {
             let name: &str = name;
-            !self.taken.contains(name)
+            !self.taken.contains(name) && !self.in_use.contains(name)
         });
         let name: SharedStr = free.expect("there are more ordinals than names taken").into();
         self.taken.insert(name.clone());
@@ -79,7 +85,8 @@ pub fn imported_name(service_name: &str, source: &EndpointSlice, ordinal: u64) -
 
 fn name_with(service_name: &str, digest: Digest) -> String {
     let prefix = generate_name(service_name);
-    let base_len = prefix.len().min(NAME_LEN_MAX - SUFFIX_LEN);
+    // Names of the API server are ASCII; those in files for `endpointd plan` may not be.
+    let base_len = prefix.floor_char_boundary(NAME_LEN_MAX - SUFFIX_LEN);
     format!("{}{}", &prefix[..base_len], suffix(digest))
 }
 
@@ -127,7 +134,7 @@ mod tests {
     use super::*;
 
     fn names(owner: &Uid) -> SliceNames<'_> {
-        SliceNames::new("web", owner, &[])
+        SliceNames::new("web", owner, &())
     }
 
     #[test]
@@ -161,7 +168,7 @@ mod tests {
         let taken = names(&owner).next(&AddressType::IPv4, &[]);
         let mut slice = EndpointSlice::default();
         slice.meta.name = taken.clone();
-        let mut names = SliceNames::new("web", &owner, &[&slice]);
+        let mut names = SliceNames::new("web", &owner, &()).with(&[&slice]);
         assert_ne!(names.next(&AddressType::IPv4, &[]), taken);
     }
 
@@ -169,7 +176,15 @@ mod tests {
     fn a_long_name_is_cut_to_63_characters() {
         let owner = Uid::from("u1");
         let long = "a".repeat(63);
-        let name = SliceNames::new(&long, &owner, &[]).next(&AddressType::IPv4, &[]);
+        let name = SliceNames::new(&long, &owner, &()).next(&AddressType::IPv4, &[]);
         assert_eq!(name.len(), 63);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let owner = Uid::from("u1");
+        let long = "ä".repeat(30);
+        let name = SliceNames::new(&long, &owner, &()).next(&AddressType::IPv4, &[]);
+        assert!(name.starts_with(&"ä".repeat(26)) && name.len() == 62, "{name}");
     }
 }

@@ -29,6 +29,7 @@ use crate::{CarriedState, Counts, Plan, Retry, Settings, SliceSnapshot, hints, t
 ///     pods: Vec::new(),
 ///     topology: &Topology::default(),
 ///     slices: Vec::new(),
+///     names_in_use: &(),
 ///     carried: &CarriedState::default(),
 /// };
 /// assert!(slices(&snapshot, &Settings::default()).writes.is_empty());
@@ -49,7 +50,8 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
     let template = Template::of(service);
     let observed = template.observed(&snapshot.slices);
     let mut pods = PodsByName::of(service, &snapshot.pods);
-    let mut names = SliceNames::new(&service.name, &service.uid, &snapshot.slices);
+    let mut names =
+        SliceNames::new(&service.name, &service.uid, snapshot.names_in_use).with(&snapshot.slices);
     let mut carried = CarriedState {
         trigger: Some(trigger),
         hints: snapshot.carried.hints.clone(),

@@ -1,5 +1,7 @@
 //! Everything that one plan needs about one key, borrowed and immutable.
 
+use std::fmt::Debug;
+
 use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr};
 
 use crate::{CarriedState, Topology};
@@ -28,10 +30,22 @@ pub struct SliceSnapshot<'a> {
     pub pods: Vec<PodOnNode<'a>>,
     pub topology: &'a Topology,
     /// Slices of the namespace, in any order; at least those that have the Service's name as their
-    /// service-name label or as a prefix of their own name. Slices that the controller does not
-    /// manage are never written, but new slices must not take their names.
+    /// service-name label. Slices that the controller does not manage are never written.
     pub slices: Vec<&'a EndpointSlice>,
+    pub names_in_use: &'a dyn NamesInUse,
     pub carried: &'a CarriedState,
+}
+
+/// The names of all slices of a namespace: a new slice must not take one of them.
+pub trait NamesInUse: Debug {
+    fn contains(&self, name: &str) -> bool;
+}
+
+/// No slice has a name that a new one could want, except those of the snapshot.
+impl NamesInUse for () {
+    fn contains(&self, _: &str) -> bool {
+        false
+    }
 }
 
 /// A pod, and what the cache knows about its node.
@@ -72,4 +86,5 @@ pub struct MirrorSnapshot<'a> {
     pub service: Option<&'a Service>,
     /// As in [`SliceSnapshot::slices`].
     pub slices: Vec<&'a EndpointSlice>,
+    pub names_in_use: &'a dyn NamesInUse,
 }

@@ -3,7 +3,7 @@
 
 use endpointd_model::{
     Key, Node, Object, ObjectEvent, PublishedResource, ResourceEvent, ResourceVersion, Service,
-    SharedStr, WatchedResource, names,
+    SharedStr, WatchedResource,
 };
 use hashbrown::HashMap;
 
@@ -295,11 +295,4 @@ fn published(resource: WatchedResource) -> Option<PublishedResource> {
         WatchedResource::Slices => Some(PublishedResource::Slices),
         WatchedResource::Services | WatchedResource::Pods | WatchedResource::Nodes => None,
     }
-}
-
-/// A slice that does not carry the name of this key's Service: it has a name that the key wanted.
-pub fn is_slice_of_other(object: &Object, key: &Key) -> bool {
-    let service = object.meta().labels.get(names::SERVICE_NAME);
-    object.resource() == PublishedResource::Slices
-        && service.is_none_or(|service| *service != key.name)
 }

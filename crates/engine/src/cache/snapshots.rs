@@ -2,9 +2,11 @@
 
 use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr, names};
 use endpointd_plan::{
-    CarriedState, EndpointsSnapshot, MirrorSnapshot, NodeState, PodOnNode, SliceSnapshot, Topology,
+    CarriedState, EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode,
+    SliceSnapshot, Topology,
 };
 
+use super::published::Published;
 use super::{Cache, Namespace};
 
 /// For the endpointslice controller. Pods and slices are decoded for one plan.
@@ -12,6 +14,7 @@ pub struct SliceInputs<'a> {
     service: Option<&'a Service>,
     pods: Vec<(Pod, NodeState<'a>)>,
     slices: Vec<EndpointSlice>,
+    names_in_use: SliceNames<'a>,
     topology: &'a Topology,
 }
 
@@ -28,15 +31,21 @@ pub struct MirrorInputs<'a> {
     service: Option<&'a Service>,
     endpoints: Option<Endpoints>,
     slices: Vec<EndpointSlice>,
+    names_in_use: SliceNames<'a>,
+}
+
+/// Of all slices of a namespace.
+#[derive(Debug)]
+struct SliceNames<'a>(Option<&'a Published>);
+
+impl NamesInUse for SliceNames<'_> {
+    fn contains(&self, name: &str) -> bool {
+        self.0.is_some_and(|published| published.slices.contains_key(name))
+    }
 }
 
 impl Cache {
-    /// `conflicting_slice_names`: slices of other owners under names that this key wanted.
-    pub fn slice_inputs(
-        &self,
-        key: &Key,
-        conflicting_slice_names: &[SharedStr],
-    ) -> SliceInputs<'_> {
+    pub fn slice_inputs(&self, key: &Key) -> SliceInputs<'_> {
         let pods = self.pods_of(key, |namespace, id| {
             let node = self.pods[id as usize].object.node;
             let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
@@ -45,7 +54,8 @@ impl Cache {
         SliceInputs {
             service: self.service(key),
             pods,
-            slices: self.slices_of(key, conflicting_slice_names),
+            slices: self.slices_of(key),
+            names_in_use: self.slice_names(key),
             topology: self.topology(),
         }
     }
@@ -58,16 +68,13 @@ impl Cache {
         }
     }
 
-    pub fn mirror_inputs<'a>(
-        &'a self,
-        key: &'a Key,
-        conflicting_slice_names: &[SharedStr],
-    ) -> MirrorInputs<'a> {
+    pub fn mirror_inputs<'a>(&'a self, key: &'a Key) -> MirrorInputs<'a> {
         MirrorInputs {
             key,
             service: self.service(key),
             endpoints: self.endpoints(key),
-            slices: self.slices_of(key, conflicting_slice_names),
+            slices: self.slices_of(key),
+            names_in_use: self.slice_names(key),
         }
     }
 
@@ -85,14 +92,16 @@ impl Cache {
         record.decode(&namespace.name, labels, node_name)
     }
 
-    fn slices_of(&self, key: &Key, conflicting_slice_names: &[SharedStr]) -> Vec<EndpointSlice> {
+    fn slices_of(&self, key: &Key) -> Vec<EndpointSlice> {
         let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
-        let own = namespace.published.slices_of(&key.name);
-        let others = conflicting_slice_names.iter().filter(|name| !own.contains(name));
-        own.iter()
-            .chain(others)
+        let names = namespace.published.slices_of(&key.name).iter();
+        names
             .filter_map(|name| self.slice(&Key::new(key.namespace.clone(), name.clone())))
             .collect()
+    }
+
+    fn slice_names(&self, key: &Key) -> SliceNames<'_> {
+        SliceNames(self.namespace(&key.namespace).map(|namespace| &namespace.published))
     }
 }
 
@@ -104,6 +113,7 @@ impl SliceInputs<'_> {
             pods: pods.collect(),
             topology: self.topology,
             slices: self.slices.iter().collect(),
+            names_in_use: &self.names_in_use,
             carried,
         }
     }
@@ -146,6 +156,7 @@ impl MirrorInputs<'_> {
             endpoints: self.endpoints.as_ref(),
             service: self.service,
             slices: self.slices.iter().collect(),
+            names_in_use: &self.names_in_use,
         }
     }
 

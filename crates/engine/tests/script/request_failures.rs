@@ -268,6 +268,21 @@ fn foreign_slice_with_a_conflicting_name_is_not_changed() {
 }
 
 #[test]
+fn any_number_of_foreign_slices_with_derived_names_is_avoided() {
+    let mut cluster = converged(&[("web", 1)]);
+    for _ in 0..40 {
+        let own = |slice: &&endpointd_model::EndpointSlice| !slice.meta.labels.is_empty();
+        let mut taken = cluster.slices().into_iter().find(own).expect("one of ours").clone();
+        taken.meta.labels = Default::default();
+        cluster.put_object(Object::Slice(taken));
+        cluster.run();
+    }
+    assert_eq!(cluster.sent.len(), 40, "each time one slice is created, and none is refused");
+    assert!(cluster.live_reads.is_empty(), "{:?}", cluster.live_reads);
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
+}
+
+#[test]
 fn undecodable_object_keeps_its_last_known_version() {
     let mut cluster = converged(&[("web", 2)]);
     cluster.handle(Input::Watch(WatchedResource::Pods, WatchSignal::InitStarted));

@@ -26,6 +26,7 @@ impl Case {
             pods: self.pods.iter().map(on_node).collect(),
             topology: &self.topology,
             slices: self.slices.iter().collect(),
+            names_in_use: &(),
             carried: &self.carried,
         };
         endpointd_plan::slices(&snapshot, &Settings::default())
