@@ -228,6 +228,11 @@ impl Controllers {
         }
     }
 
+    /// Enqueues a key for a look in the background, unless a change comes first.
+    pub fn enqueue_background(&mut self, owner: &Owner, due: MonotonicTime, now: MonotonicTime) {
+        self.of_mut(owner).queue.enqueue(&owner.key, Priority::Background, due, now);
+    }
+
     /// Enqueues a dequeued key again, for later.
     pub fn postpone(&mut self, work: &Work, due: MonotonicTime, now: MonotonicTime) {
         let queue = &mut self.of_mut(&work.owner).queue;
@@ -365,6 +370,7 @@ impl Work {
             counts,
             waited: now.since(self.since),
             is_removal: self.priority == Priority::Removal,
+            is_background: self.priority == Priority::Background,
             hints,
             ..SyncSummary::new(self.owner.controller, self.owner.key.clone())
         }

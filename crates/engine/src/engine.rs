@@ -3,6 +3,8 @@
 
 mod responses;
 
+use std::time::Duration;
+
 use endpointd_model::{
     EventRecord, FailureKind, Key, ResourceEvent, WatchSignal, WatchedResource, WriteResult,
 };
@@ -12,7 +14,7 @@ use endpointd_rng::SplitMix64;
 use crate::absence::ReportedDeletions;
 use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
-use crate::deferred_deletes::order_writes;
+use crate::deferred_deletes::{OrderedWrites, order_writes};
 use crate::deletion_limiter::DeletionLimiter;
 use crate::in_flight::{Owner, SyncEnd};
 use crate::observed::{Observed, Reaction, resource_of};
@@ -22,7 +24,14 @@ use crate::retry::RetryContext;
 use crate::status;
 use crate::syncs::Syncs;
 use crate::write_order::{DeferredPlans, deferred_until};
-use crate::{Effect, EngineStatus, Input, KeyStatus, MonotonicTime, Settings, SyncResult};
+use crate::{
+    Effect, EngineStatus, Input, KeyStatus, MonotonicTime, Settings, SyncResult, SyncSummary,
+    WriteMode,
+};
+
+/// In a dry run, a key that differs is planned again after this time: another controller needs some
+/// time for its writes.
+const DIFFERENCE_RECHECK: Duration = Duration::from_secs(5);
 
 /// All state of the three controllers. It has no clock: every call passes the time.
 #[derive(Debug)]
@@ -35,6 +44,7 @@ pub struct Engine {
     deletion_limiter: DeletionLimiter,
     outage: Outage,
     jitter: SplitMix64,
+    write_mode: WriteMode,
     is_leading: bool,
 }
 
@@ -49,6 +59,7 @@ impl Engine {
             deletion_limiter: DeletionLimiter::default(),
             outage: Outage::default(),
             jitter: SplitMix64::new(settings.seed),
+            write_mode: settings.write_mode,
             is_leading: false,
         }
     }
@@ -279,8 +290,11 @@ impl Engine {
         let distribution = status::distribution_label(hints.traffic_distribution);
         let report = PlanReport { counts: &counts, excluded_pods: &excluded_pods, distribution };
         let confirmed = self.controllers.record_plan(&work.owner, carried, report, now);
-        for record in event_records {
-            self.record_event(&work.owner, record);
+        match self.write_mode {
+            WriteMode::Send => {
+                event_records.into_iter().for_each(|one| self.record_event(&work.owner, one));
+            }
+            WriteMode::DryRun => {}
         }
         let keys = &mut self.controllers.of_mut(&work.owner).keys;
         if !assumptions.rest_on_absence() {
@@ -292,16 +306,30 @@ impl Engine {
             keys.failure_entry(&work.owner.key).confirmed = confirmed;
             return self.syncs.start_reading(&work, unconfirmed, &self.observed, now);
         }
+        let summary = work.summary(counts, hints, now).with_writes(&writes);
+        match self.write_mode {
+            WriteMode::Send => {}
+            WriteMode::DryRun => return self.finish_dry_run(&work, summary, now),
+        }
         let n_endpoints = self.observed.cache().n_objects(WatchedResource::Endpoints);
         if assumptions.are_limited()
             && let Err(due) = self.deletion_limiter.try_acquire(n_endpoints, now)
         {
             return self.controllers.postpone(&work, due, now);
         }
-        let summary = work.summary(counts, hints, now).with_writes(&writes);
         let writes = order_writes(writes, |key| self.observed.cache().slice(key));
         self.syncs.start_writing(&work, summary, writes, now);
         self.advance(&work.owner, now);
+    }
+
+    /// Ends a sync whose writes are not sent.
+    fn finish_dry_run(&mut self, work: &Work, summary: SyncSummary, now: MonotonicTime) {
+        let is_different = summary.has_writes();
+        self.syncs.start_writing(work, summary, OrderedWrites::default(), now);
+        self.advance(&work.owner, now);
+        if is_different {
+            self.controllers.enqueue_background(&work.owner, now + DIFFERENCE_RECHECK, now);
+        }
     }
 
     fn advance(&mut self, owner: &Owner, now: MonotonicTime) {

@@ -42,7 +42,7 @@ mod interner;
 pub use engine::Engine;
 pub use input::{Effect, Input, RequestId};
 pub use requests::WRITES_MAX;
-pub use settings::{ControllerSettings, Settings};
+pub use settings::{ControllerSettings, Settings, WriteMode};
 pub use status::{
     ControllerStatus, DeletionLimiterStatus, EngineStatus, KEYS_MAX, KeyState, KeyStatus, Sizes,
     WatchStatus, distribution_label,

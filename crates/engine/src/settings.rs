@@ -11,8 +11,19 @@ pub struct Settings {
     pub plan: endpointd_plan::Settings,
     /// The controllers that run; in the order of [`Controller::ALL`].
     pub controllers: Vec<ControllerSettings>,
+    pub write_mode: WriteMode,
     /// Seed of the back-off jitter; the same seed and inputs give the same effects.
     pub seed: u64,
+}
+
+/// Whether planned writes are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteMode {
+    #[default]
+    Send,
+    /// Nothing is sent and no Event is recorded. A sync ends as `Written` if its plan has writes, and
+    /// its key is planned again later, to show whether the difference lasts.
+    DryRun,
 }
 
 /// Settings of one controller.
@@ -37,6 +48,7 @@ impl Default for Settings {
         Self {
             plan: endpointd_plan::Settings::default(),
             controllers: Controller::ALL.map(ControllerSettings::new).to_vec(),
+            write_mode: WriteMode::default(),
             seed: 0,
         }
     }

@@ -21,6 +21,8 @@ pub struct SyncSummary {
     pub took: Duration,
     /// It removed an endpoint that was ready.
     pub is_removal: bool,
+    /// No change caused it: an initial sync or, in a dry run, a later look at a difference.
+    pub is_background: bool,
     pub hints: HintsKind,
 }
 
@@ -52,7 +54,8 @@ pub struct HintsKind {
 
 impl SyncSummary {
     /// Of a sync without writes.
-    pub(crate) fn new(controller: Controller, key: Key) -> Self {
+    /// Of a sync without writes.
+    pub fn new(controller: Controller, key: Key) -> Self {
         Self {
             controller,
             key,
@@ -64,6 +67,7 @@ impl SyncSummary {
             waited: Duration::ZERO,
             took: Duration::ZERO,
             is_removal: false,
+            is_background: false,
             hints: HintsKind::default(),
         }
     }

@@ -11,6 +11,7 @@ mod event_loop;
 
 mod dispatcher;
 mod leadership;
+mod shadow;
 mod state_log;
 mod status_publisher;
 mod status_server;

@@ -5,10 +5,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use endpointd_client::election::{ElectionOptions, InvalidElectionConfig};
+use endpointd_client::election::{ElectionOptions, InvalidElectionConfig, WritePermit};
 use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, ConnectError, ConnectOptions};
-use endpointd_engine::{Engine, Settings};
+use endpointd_engine::{Engine, Settings, WriteMode};
 use endpointd_model::SharedStr;
 use endpointd_status::{
     AddedPages, KeyQueries, LeadershipStatus, Metrics, ProcessInfo, Site, StatusHandle,
@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use crate::dispatcher::RequestDispatcher;
 use crate::event_loop::EventLoop;
 use crate::leadership::Leadership;
+use crate::shadow::Shadow;
 use crate::status_publisher::StatusPublisher;
 use crate::status_server::StatusServer;
 use crate::supervisor::{Supervisor, TaskEnd};
@@ -74,13 +75,18 @@ pub async fn run(
         None => None,
     };
     let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    match settings.write_mode {
+        WriteMode::Send => {}
+        WriteMode::DryRun => tracing::info!("dry run: writes nothing, takes no lease"),
+    }
     tracing::info!(
         server = client.server(),
         status_address = address.map(tracing::field::display),
         "starting"
     );
     let process = process_info(version, election.as_ref());
-    let (status, key_queries) = StatusHandle::new(process, initial_leadership(election.as_ref()));
+    let (status, key_queries) =
+        StatusHandle::new(process, initial_leadership(settings.write_mode, election.as_ref()));
     let metrics = Metrics::new();
     on_start(Running { status: status.clone(), metrics: metrics.clone(), address });
 
@@ -134,10 +140,14 @@ impl Parts {
         let leadership = Leadership::start(client.clone(), election, &mut supervisor)?;
         let (recorder, recorder_task) = Recorder::new(client.clone());
         supervisor.spawn("events", recorder_task);
+        let write_mode = settings.write_mode;
         let engine = Engine::new(settings);
         let resources = engine.watched_resources();
         let watches = WatchTasks::start(&client, &resources, &mut supervisor);
-        let permit = leadership.permit();
+        let (permit, shadow) = match write_mode {
+            WriteMode::Send => (leadership.permit(), None),
+            WriteMode::DryRun => (WritePermit::Never, Some(Shadow::default())),
+        };
         let event_loop = EventLoop {
             engine,
             supervisor,
@@ -146,7 +156,7 @@ impl Parts {
             leadership,
             recorder: recorder.clone(),
             key_queries,
-            publisher: StatusPublisher::new(status, metrics, client, recorder),
+            publisher: StatusPublisher::new(status, metrics, client, recorder, shadow),
             started: Instant::now(),
         };
         Ok((event_loop, server))
@@ -178,10 +188,14 @@ fn process_info(version: SharedStr, election: Option<&ElectionOptions>) -> Proce
     ProcessInfo { version, identity: identity.into() }
 }
 
-fn initial_leadership(election: Option<&ElectionOptions>) -> LeadershipStatus {
-    match election {
-        None => LeadershipStatus::NoElection,
-        Some(election) => {
+fn initial_leadership(
+    write_mode: WriteMode,
+    election: Option<&ElectionOptions>,
+) -> LeadershipStatus {
+    match (write_mode, election) {
+        (WriteMode::DryRun, _) => LeadershipStatus::DryRun,
+        (WriteMode::Send, None) => LeadershipStatus::NoElection,
+        (WriteMode::Send, Some(election)) => {
             LeadershipStatus::Standby { lease: election.lease.name.clone(), holder: None }
         }
     }

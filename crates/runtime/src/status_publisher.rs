@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, RequestKind};
-use endpointd_engine::{Engine, MonotonicTime, SyncSummary};
+use endpointd_engine::{Engine, MonotonicTime, SyncResult, SyncSummary};
 use endpointd_status::{LeadershipStatus, Metrics, StatusHandle};
 
+use crate::shadow::Shadow;
 use crate::state_log::StateChangeLogger;
 
 /// Minimum time between two snapshots of an engine that changes, and of one that does not.
@@ -20,6 +21,8 @@ pub struct StatusPublisher {
     client: Client,
     recorder: Recorder,
     log: StateChangeLogger,
+    /// In a dry run.
+    shadow: Option<Shadow>,
     published: Instant,
     /// Something happened since then that the snapshot may show.
     is_changed: bool,
@@ -29,13 +32,20 @@ pub struct StatusPublisher {
 }
 
 impl StatusPublisher {
-    pub fn new(handle: StatusHandle, metrics: Metrics, client: Client, recorder: Recorder) -> Self {
+    pub fn new(
+        handle: StatusHandle,
+        metrics: Metrics,
+        client: Client,
+        recorder: Recorder,
+        shadow: Option<Shadow>,
+    ) -> Self {
         Self {
             handle,
             metrics,
             client,
             recorder,
             log: StateChangeLogger::default(),
+            shadow,
             published: Instant::now(),
             is_changed: true,
             n_requests: BTreeMap::new(),
@@ -49,6 +59,13 @@ impl StatusPublisher {
 
     pub fn on_sync(&mut self, sync: &SyncSummary) {
         self.is_changed = true;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.on_sync(sync, Instant::now());
+            // Nothing was written.
+            let compared = SyncSummary { n_creates: 0, n_updates: 0, n_deletes: 0, ..sync.clone() };
+            let compared = SyncSummary { result: SyncResult::Unchanged, ..compared };
+            return self.metrics.record_sync(&compared);
+        }
         self.metrics.record_sync(sync);
         self.log.on_sync(sync);
     }
@@ -84,6 +101,11 @@ impl StatusPublisher {
         self.is_changed = false;
         let status = engine.report(now);
         self.log.on_status(&status);
+        if let Some(shadow) = &self.shadow {
+            let shadow = shadow.status(status.sizes.n_tracked_keys, self.published);
+            self.metrics.set_shadow(&shadow);
+            self.handle.set_shadow(shadow);
+        }
         self.handle.publish(status);
         self.record_requests();
         self.record_events();

@@ -10,6 +10,7 @@ use endpointd_model::{Key, SharedStr};
 use tokio::sync::watch;
 
 use crate::key_query::{self, KeyQueries, QuerySender};
+use crate::shadow_status::ShadowStatus;
 
 /// An event loop without a heartbeat for this long is stuck.
 pub const HEARTBEAT_AGE_MAX: Duration = Duration::from_secs(60);
@@ -25,6 +26,8 @@ struct Shared {
     heartbeat_millis: AtomicU64,
     engine: watch::Sender<Option<PublishedStatus>>,
     leadership: watch::Sender<LeadershipStatus>,
+    /// What a dry run has found.
+    shadow: watch::Sender<Option<Arc<ShadowStatus>>>,
     /// Why this process cannot go on, once something it needs has ended.
     failure: watch::Sender<Option<SharedStr>>,
     key_queries: QuerySender,
@@ -43,6 +46,8 @@ pub struct ProcessInfo {
 pub enum LeadershipStatus {
     /// Leader election is off: this process always writes.
     NoElection,
+    /// This process never writes.
+    DryRun,
     /// This process holds the lease.
     Leading { lease: SharedStr },
     /// Another process holds it, or nobody does yet.
@@ -63,6 +68,8 @@ pub struct StatusSnapshot {
     pub leadership: LeadershipStatus,
     /// The last published status and its age; `None` before the first one.
     pub engine: Option<(Arc<EngineStatus>, Duration)>,
+    /// `None`: this is no dry run, or it has just started.
+    pub shadow: Option<Arc<ShadowStatus>>,
     pub heartbeat_age: Duration,
     pub failure: Option<SharedStr>,
 }
@@ -77,6 +84,7 @@ impl StatusHandle {
             heartbeat_millis: AtomicU64::new(0),
             engine: watch::Sender::new(None),
             leadership: watch::Sender::new(leadership),
+            shadow: watch::Sender::new(None),
             failure: watch::Sender::new(None),
             key_queries,
         };
@@ -98,6 +106,11 @@ impl StatusHandle {
         self.0.engine.send_replace(Some(published));
     }
 
+    /// Replaces the result of a dry run.
+    pub fn set_shadow(&self, shadow: ShadowStatus) {
+        self.0.shadow.send_replace(Some(Arc::new(shadow)));
+    }
+
     pub fn set_leadership(&self, leadership: LeadershipStatus) {
         self.0.leadership.send_replace(leadership);
     }
@@ -114,8 +127,9 @@ impl StatusHandle {
     }
 
     pub fn snapshot(&self) -> StatusSnapshot {
-        let Shared { process, started, heartbeat_millis, engine, leadership, failure, .. } =
-            &*self.0;
+        let Shared {
+            process, started, heartbeat_millis, engine, leadership, shadow, failure, ..
+        } = &*self.0;
         let uptime = started.elapsed();
         let heartbeat = Duration::from_millis(heartbeat_millis.load(Ordering::Relaxed));
         let published = engine.borrow().clone();
@@ -124,6 +138,7 @@ impl StatusHandle {
             uptime,
             leadership: leadership.borrow().clone(),
             engine: published.map(|published| (published.status, published.at.elapsed())),
+            shadow: shadow.borrow().clone(),
             heartbeat_age: uptime.saturating_sub(heartbeat),
             failure: failure.borrow().clone(),
         }
@@ -139,14 +154,14 @@ impl LeadershipStatus {
     pub fn is_leading(&self) -> bool {
         match self {
             Self::NoElection | Self::Leading { .. } => true,
-            Self::Standby { .. } => false,
+            Self::DryRun | Self::Standby { .. } => false,
         }
     }
 
     /// The name of the lease, if there is an election.
     pub fn lease(&self) -> Option<&SharedStr> {
         match self {
-            Self::NoElection => None,
+            Self::NoElection | Self::DryRun => None,
             Self::Leading { lease } | Self::Standby { lease, holder: _ } => Some(lease),
         }
     }

@@ -144,6 +144,9 @@ fn full_report(snapshot: &StatusSnapshot, parameters: &Parameters) -> Response {
     };
     let mut value = render_json(status);
     value["process"] = process_row(snapshot);
+    if let Some(shadow) = &snapshot.shadow {
+        value["shadow"] = shadow.to_json();
+    }
     value["snapshotAgeSeconds"] = json!(age.as_secs_f64());
     json_page(StatusCode::OK, &value, parameters)
 }

@@ -48,6 +48,7 @@ pub(crate) fn render_key_json(key: &Key, rows: &[KeyStatus]) -> Value {
 pub(crate) fn process_row(snapshot: &StatusSnapshot) -> Value {
     let leadership = match &snapshot.leadership {
         LeadershipStatus::NoElection => json!({"state": "no_election"}),
+        LeadershipStatus::DryRun => json!({"state": "dry_run"}),
         LeadershipStatus::Leading { lease } => {
             json!({"state": "leading", "lease": &**lease, "holder": &*snapshot.process.identity})
         }

@@ -10,6 +10,8 @@ mod key_query;
 
 mod metrics;
 
+mod shadow_status;
+
 mod health;
 mod json;
 
@@ -23,3 +25,4 @@ pub use http::{AddedPages, Site, serve};
 pub use json::render_json;
 pub use key_query::{KeyQueries, KeyQuery};
 pub use metrics::{CompletedWrite, Family, FamilyKind, Metrics};
+pub use shadow_status::{ShadowDifference, ShadowStatus};

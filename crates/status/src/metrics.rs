@@ -5,6 +5,7 @@ mod family;
 mod per_controller;
 
 pub(crate) mod endpointd;
+mod shadow;
 mod upstream;
 mod work_queue;
 
@@ -20,6 +21,8 @@ pub use family::{Family, FamilyKind};
 use endpointd::EndpointdMetrics;
 use family::Families;
 use upstream::UpstreamMetrics;
+
+use crate::shadow_status::ShadowStatus;
 
 /// Clones share one registry.
 #[derive(Clone)]
@@ -91,6 +94,11 @@ impl Metrics {
     /// Whether this process holds the lease of this name.
     pub fn set_leading(&self, lease: &str, is_leading: bool) {
         self.0.upstream.set_leading(lease, is_leading);
+    }
+
+    /// What a dry run has found.
+    pub fn set_shadow(&self, shadow: &ShadowStatus) {
+        self.0.own.set_shadow(shadow);
     }
 
     /// All families, in the order they were registered.

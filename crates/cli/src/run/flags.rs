@@ -38,6 +38,13 @@ pub struct Flags {
     #[arg(long, visible_alias = "master", value_name = "URL")]
     pub server: Option<String>,
 
+    /// Write nothing and take no lease: compare with what kube-controller-manager publishes
+    ///
+    /// Needs read permissions only. Differences are in the log, in /report, and in the metrics
+    /// `endpointd_shadow_*`.
+    #[arg(long)]
+    pub dry_run: bool,
+
     #[command(flatten)]
     pub controllers: ControllersFlag,
 

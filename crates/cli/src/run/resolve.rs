@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use endpointd_client::ConnectOptions;
 use endpointd_client::election::ElectionOptions;
-use endpointd_engine::{ControllerSettings, Settings};
+use endpointd_engine::{ControllerSettings, Settings, WriteMode};
 use endpointd_model::{Controller, Key};
 use endpointd_runtime::Options;
 
@@ -36,7 +36,11 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
             ..ConnectOptions::default()
         },
         settings: settings(flags, seed)?,
-        election: election(&flags.election, seed)?,
+        election: match flags.dry_run {
+            // A Lease is a write.
+            true => None,
+            false => election(&flags.election, seed)?,
+        },
         status: address(&flags.metrics_bind_address)?,
         added_pages: None,
         version: version.into(),
@@ -60,6 +64,10 @@ fn settings(flags: &Flags, seed: u64) -> Result<Settings, CliError> {
     Ok(Settings {
         plan: work.limits.settings()?,
         controllers: controllers.collect::<Result<_, _>>()?,
+        write_mode: match flags.dry_run {
+            true => WriteMode::DryRun,
+            false => WriteMode::Send,
+        },
         seed,
     })
 }

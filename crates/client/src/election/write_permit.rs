@@ -42,6 +42,8 @@ impl LeaderGuard {
 pub enum WritePermit {
     Always,
     WhileLeader(LeaderGuard),
+    /// A dry run.
+    Never,
 }
 
 impl WritePermit {
@@ -49,6 +51,7 @@ impl WritePermit {
         match self {
             Self::Always => true,
             Self::WhileLeader(guard) => guard.may_write(),
+            Self::Never => false,
         }
     }
 
@@ -59,6 +62,7 @@ impl WritePermit {
         let guard = match self {
             Self::Always => return Some(request.await),
             Self::WhileLeader(guard) => guard,
+            Self::Never => return None,
         };
         let (mut request, mut ended) = (pin!(request), pin!(guard.ended()));
         poll_fn(|context| {

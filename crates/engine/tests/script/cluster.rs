@@ -92,7 +92,11 @@ impl Cluster {
 
     /// A new engine, as after a crash, on the same objects.
     pub fn restart(&mut self) {
-        self.engine = Engine::new(Settings::default());
+        self.restart_with(Settings::default());
+    }
+
+    pub fn restart_with(&mut self, settings: Settings) {
+        self.engine = Engine::new(settings);
         self.held.clear();
         self.delayed.clear();
         self.clear_log();

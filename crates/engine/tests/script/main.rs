@@ -2,6 +2,7 @@
 
 mod batch_period;
 mod cluster;
+mod dry_run;
 mod late_responses;
 mod leadership;
 mod mass_deletions;

@@ -68,6 +68,7 @@ fn sync(result: SyncResult) -> SyncSummary {
         waited: Duration::from_millis(20),
         took: Duration::from_millis(10),
         is_removal: false,
+        is_background: false,
         hints: HintsKind::default(),
     }
 }

@@ -15,7 +15,9 @@ use prometheus::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounte
 use super::CompletedWrite;
 use super::family::Families;
 use super::per_controller::PerController;
+use super::shadow::ShadowGauges;
 use super::upstream::NO_LABELS;
+use crate::shadow_status::ShadowStatus;
 
 /// One millisecond is what a local API server takes; one minute pages somebody.
 const LATENCY_BUCKETS: &[f64] =
@@ -29,6 +31,7 @@ pub(super) struct EndpointdMetrics {
     write_duration: HistogramVec,
     events_recorded: IntCounter,
     events_dropped: IntCounter,
+    shadow: ShadowGauges,
     gauges: Gauges,
 }
 
@@ -97,8 +100,13 @@ impl EndpointdMetrics {
             ),
             events_recorded: events.with_label_values(&["recorded"]),
             events_dropped: events.with_label_values(&["dropped"]),
+            shadow: ShadowGauges::register(families),
             gauges: Gauges::register(families),
         }
+    }
+
+    pub fn set_shadow(&self, shadow: &ShadowStatus) {
+        self.shadow.set(shadow);
     }
 
     pub fn record_sync(&self, sync: &SyncSummary) {

@@ -137,6 +137,7 @@ pub fn sync_summary() -> SyncSummary {
         waited: Duration::from_millis(20),
         took: Duration::from_millis(10),
         is_removal: true,
+        is_background: false,
         hints: HintsKind {
             topology: TopologyMode::Off,
             traffic_distribution: Some(TrafficDistribution::PreferSameZone),
