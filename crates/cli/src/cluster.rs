@@ -12,7 +12,7 @@ use endpointd_client::Client;
 use endpointd_explain::Objects;
 use serde_json::Value;
 
-pub use self::connect::{connect, run_async};
+pub use self::connect::{connect, run_async, unreachable};
 pub use self::flags::{ConnectFlags, FileFlags, NamespaceFlags};
 pub use self::follow_up::follow_up;
 pub use self::live::{Scope, namespaces, read_all_nodes, read_into, read_live};

@@ -1,6 +1,7 @@
 //! `endpointd`: selects the subcommand; each has its own file.
 
 mod changes;
+mod check;
 mod cli_error;
 mod cluster;
 mod diff;
@@ -52,6 +53,7 @@ enum Command {
     Plan(plan::Flags),
     Explain(Box<explain::Flags>),
     Diff(Box<diff::Flags>),
+    Check(Box<check::Flags>),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Plan(flags) => plan::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
         Command::Diff(flags) => diff::run(&flags),
+        Command::Check(flags) => check::run(&flags),
     };
     match result {
         Ok(exit_code) => exit_code,

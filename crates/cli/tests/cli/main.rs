@@ -1,5 +1,6 @@
 //! Tests of the binary as a process.
 
+mod check;
 mod daemon;
 mod diff;
 mod explain;

@@ -40,7 +40,8 @@ async fn parts() -> Parts {
     };
     let election = Some(election());
     let process = process_info("1.2.3".into(), election.as_ref());
-    let (status, key_queries) = StatusHandle::new(process, initial_leadership(WriteMode::Send, election.as_ref()));
+    let (status, key_queries) =
+        StatusHandle::new(process, initial_leadership(WriteMode::Send, election.as_ref()));
     Parts {
         client: Client::connect(options).await.unwrap(),
         settings: Settings::default(),
