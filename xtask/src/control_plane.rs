@@ -13,20 +13,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct ReleaseFlag {
     /// A minor release other than that of CI, as in `1.33`
     #[arg(long, value_name = "RELEASE")]
     kubernetes: Option<Release>,
 }
 
-impl Args {
-    pub fn release(&self) -> Option<Release> {
+impl ReleaseFlag {
+    pub fn chosen(&self) -> Option<Release> {
         self.kubernetes
     }
 }
 
-pub fn run(args: &Args) -> Result<()> {
-    let binaries = find_or_build_release(args.kubernetes)?;
+pub fn run(flag: &ReleaseFlag) -> Result<()> {
+    let binaries = find_or_build_release(flag.kubernetes)?;
     println!("{}", binaries.directory().display());
     Ok(())
 }

@@ -30,7 +30,7 @@ enum Command {
     /// Run all checks of CI in the same order: format, lints, tests, simulator, parity
     Test,
     /// Find or build etcd, kube-apiserver and kube-controller-manager; prints their directory
-    ControlPlane(control_plane::Args),
+    ControlPlane(control_plane::ReleaseFlag),
     /// Run the scenarios on a real control plane, of any supported release of Kubernetes
     Scenarios(scenarios::Args),
     /// Run a throw-away control plane until Ctrl-C; prints the KUBECONFIG to export
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     };
     let done = match command {
         Command::Test => test::run(),
-        Command::ControlPlane(args) => control_plane::run(&args),
+        Command::ControlPlane(flag) => control_plane::run(&flag),
         Command::Scenarios(args) => scenarios::run(&args),
         Command::Dist => dist::run(),
         Command::InstallTools => install_tools::run(),
@@ -96,4 +96,16 @@ fn refuse(error: &clap::Error) -> ExitCode {
     eprintln!("{}", text.lines().next().unwrap_or("error: bad flags"));
     eprintln!("hint: `cargo xtask help` lists the commands, `cargo xtask <command> --help` flags");
     ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_has_valid_flags() {
+        Cli::command().debug_assert();
+    }
 }

@@ -10,7 +10,7 @@ use crate::{cargo, control_plane};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    control_plane: control_plane::Args,
+    release: control_plane::ReleaseFlag,
     /// Arguments of `cargo test`, as in `--test differential`; without them all tests run
     #[arg(last = true, value_name = "ARGS")]
     cargo_test: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Args {
 const ALL: [&str; 2] = ["--package=endpointd-scenarios", "--package=endpointd-client"];
 
 pub fn run(args: &Args) -> Result<()> {
-    let release = args.control_plane.release().unwrap_or_default();
+    let release = args.release.chosen().unwrap_or_default();
     let binaries = control_plane::find_or_build_release(Some(release))?;
     eprintln!("== scenarios on Kubernetes {}", release.version());
     let mut cargo = cargo::command();

@@ -84,7 +84,7 @@ fn define(cluster: &Cluster, kind: &str, plural: &str) {
         },
     });
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    cluster.api().create(path, &definition).unwrap();
+    cluster.api().create(path, &definition).expect("the definition is valid");
     let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd"];
     let mut kubectl = Command::new("kubectl");
     kubectl.arg("--kubeconfig").arg(cluster.kubeconfig()).args(established);
@@ -93,13 +93,14 @@ fn define(cluster: &Cluster, kind: &str, plural: &str) {
 }
 
 fn assert_selects(selector: &Value, deployment: &Value) {
-    let labels = deployment["spec"]["template"]["metadata"]["labels"].as_object().unwrap();
-    let selected = selector["matchLabels"].as_object().unwrap();
+    let labels = deployment["spec"]["template"]["metadata"]["labels"].as_object();
+    let labels = labels.expect("pods have labels");
+    let selected = selector["matchLabels"].as_object().expect("a selector has labels");
     assert!(selected.iter().all(|(label, value)| labels.get(label) == Some(value)), "{selector}");
 }
 
 fn assert_has_port(deployment: &Value, port: &Value) {
-    let ports = container(deployment)["ports"].as_array().unwrap();
+    let ports = container(deployment)["ports"].as_array().expect("the container has ports");
     assert!(ports.iter().any(|one| &one["name"] == port), "no port {port} in {ports:?}");
 }
 
