@@ -5,6 +5,7 @@
 //! passes every request and response through a task of its own.
 
 use std::error::Error;
+use std::io;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -130,6 +131,25 @@ pub(crate) fn is_unsent(error: &(dyn Error + 'static)) -> bool {
         cause = error.source();
     }
     false
+}
+
+/// Whether the TLS handshake failed, for instance because the authority is not known. tokio-rustls
+/// reports all errors of rustls as invalid data.
+pub(crate) fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = is_unsent(error).then_some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(is_invalid_data) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// hyper-rustls wraps the error in another one, whose source is not the error but the error's source.
+fn is_invalid_data(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<io::Error>());
+    error.kind() == io::ErrorKind::InvalidData || inner.is_some_and(is_invalid_data)
 }
 
 /// Whether there are no credentials: a plugin failed, or a token file is missing.

@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 use crate::config;
 use crate::connect::{ConnectError, ConnectOptions};
-use crate::http_service::{self, HttpService, is_about_credentials, is_unsent};
+use crate::http_service::{self, HttpService, is_about_credentials, is_unsent, is_untrusted};
 use crate::request::ApiRequest;
 use crate::stats::RequestStats;
 
@@ -52,7 +52,22 @@ pub(crate) struct Transport {
     pub(crate) default_namespace: String,
 }
 
-/// The connections of one set of credentials.
+/// Why a request has no response head.
+enum NotOpened {
+    /// The TLS handshake failed: the certificate authorities may have been replaced.
+    Untrusted(TransportError),
+    Other(TransportError),
+}
+
+impl NotOpened {
+    fn into_error(self) -> TransportError {
+        match self {
+            Self::Untrusted(error) | Self::Other(error) => error,
+        }
+    }
+}
+
+/// The connections of one set of credentials and certificate authorities.
 #[derive(Clone)]
 struct Session {
     service: HttpService,
@@ -88,14 +103,17 @@ impl Transport {
         timeout: Duration,
     ) -> Result<Response<Incoming>, TransportError> {
         let session = self.session.lock().await.clone();
-        let response = self.open_on(session.service, request, timeout).await?;
-        if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok(response);
-        }
-        // A rejected request was not applied, so it can be sent again.
+        // In both cases the request was not applied, so it can be sent again.
+        let rejected = match self.open_on(session.service, request, timeout).await {
+            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => Ok(response),
+            Err(NotOpened::Untrusted(error)) => Err(error),
+            other => return other.map_err(NotOpened::into_error),
+        };
         match self.reload_credentials(session.generation).await {
-            Some(service) => self.open_on(service, request, timeout).await,
-            None => Ok(response),
+            Some(service) => {
+                self.open_on(service, request, timeout).await.map_err(NotOpened::into_error)
+            }
+            None => rejected,
         }
     }
 
@@ -104,7 +122,7 @@ impl Transport {
         service: HttpService,
         request: &ApiRequest,
         timeout: Duration,
-    ) -> Result<Response<Incoming>, TransportError> {
+    ) -> Result<Response<Incoming>, NotOpened> {
         let sent = tokio::time::timeout(timeout, service.oneshot(http_request(request))).await;
         match sent {
             Ok(Ok(response)) => {
@@ -113,11 +131,17 @@ impl Transport {
             }
             Ok(Err(error)) => {
                 self.stats.count(request, None);
-                Err(transport_error(request, &*error))
+                let is_untrusted = is_untrusted(&*error);
+                let error = transport_error(request, &*error);
+                Err(if is_untrusted {
+                    NotOpened::Untrusted(error)
+                } else {
+                    NotOpened::Other(error)
+                })
             }
             Err(_) => {
                 self.stats.count(request, None);
-                Err(no_response(request, "no response in time"))
+                Err(NotOpened::Other(no_response(request, "no response in time")))
             }
         }
     }
@@ -145,7 +169,7 @@ impl Transport {
         Ok(ApiResponse { code, encoding, retry_after, body })
     }
 
-    /// Reloads the credentials, unless another request has just done so.
+    /// Reloads credentials and certificate authorities, unless another request has just done so.
     async fn reload_credentials(&self, rejected_generation: u64) -> Option<HttpService> {
         let mut session = self.session.lock().await;
         if session.generation > rejected_generation {

@@ -128,3 +128,33 @@ fn with_client_certificate(cluster: &ProxiedCluster) -> PathBuf {
     fs::write(&path, format!("{before}{user}{after}")).expect("we own the directory");
     path
 }
+
+/// As an operator does it: the file has both authorities before the server uses the new one.
+pub fn replaced_authority_is_trusted() {
+    let Some(turn) = GROUP.turn() else { return };
+    let cluster = turn.cluster;
+    let trusted = cluster.directory().join("trusted.crt");
+    let old = cluster.authority();
+    fs::write(&trusted, &old).expect("we own the directory");
+    let text = fs::read_to_string(&cluster.kubeconfig).expect("it was written");
+    let ca_file = cluster.directory().join(certificates::CA_FILE);
+    let kubeconfig = cluster.directory().join("trusted.kubeconfig");
+    let text = text.replace(&format!("{ca_file:?}"), &format!("{trusted:?}"));
+    fs::write(&kubeconfig, text).expect("we own the directory");
+    let _daemon = cluster.daemon("authority", &DaemonFlags::new(&kubeconfig));
+    let ns = web(cluster.api(), "rotated-authority", 2);
+
+    let replaced = cluster.directory().join("replaced");
+    fs::create_dir(&replaced).expect("we own the directory");
+    let new = certificates::create(&replaced).expect("certificates can be written");
+    fs::write(&trusted, format!("{old}{new}")).expect("we own the directory");
+    cluster.proxy.use_serving_certificate(&replaced).expect("it was just written");
+    cluster.proxy.close_connections();
+    toggle_both(&ns);
+    fs::write(&trusted, new).expect("we own the directory");
+    cluster.proxy.close_connections();
+    toggle_both(&ns);
+
+    cluster.proxy.use_serving_certificate(cluster.directory()).expect("the certificate of before");
+    cluster.proxy.close_connections();
+}

@@ -41,6 +41,7 @@ const TESTS: &[Test] = &[
         connections::removals_are_fast_while_everything_is_listed_again,
     ),
     ("replaced_token_is_used", credentials::replaced_token_is_used),
+    ("replaced_authority_is_trusted", credentials::replaced_authority_is_trusted),
     ("replaced_client_certificate_is_used", credentials::replaced_client_certificate_is_used),
     (
         "service_with_thousands_of_ports_does_not_stop_its_neighbours",
