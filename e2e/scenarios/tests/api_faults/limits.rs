@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::shared::Group;
 
-static GROUP: Group = Group::new();
+/// Also for `storage`.
+pub static GROUP: Group = Group::new();
 
 const PUBLISHED_MAX: Duration = Duration::from_secs(60);
 /// Includes the time of the test's own requests.

@@ -11,6 +11,7 @@ mod limits;
 mod server_errors;
 mod shared;
 mod silence;
+mod storage;
 mod terms;
 mod webhooks;
 
@@ -42,6 +43,10 @@ const TESTS: &[Test] = &[
     ),
     ("replaced_token_is_used", credentials::replaced_token_is_used),
     ("replaced_authority_is_trusted", credentials::replaced_authority_is_trusted),
+    (
+        "etcd_without_space_is_an_error_and_not_a_loop",
+        storage::etcd_without_space_is_an_error_and_not_a_loop,
+    ),
     ("replaced_client_certificate_is_used", credentials::replaced_client_certificate_is_used),
     (
         "service_with_thousands_of_ports_does_not_stop_its_neighbours",
