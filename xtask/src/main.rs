@@ -12,6 +12,7 @@ mod mutants;
 mod parity;
 mod scenarios;
 mod sim;
+mod soak;
 mod test;
 
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Command {
     Dist,
     /// Install the LLVM tools of `dist` and the programs of tests, with rustup and apt-get
     InstallTools,
+    /// Run the daemon for hours on a real control plane with changes and faults
+    Soak(soak::Args),
     /// Run the fault-injection simulator
     Sim(sim::Flags),
     /// Run the fuzz targets of the decoders
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::InstallTools => install_tools::run(),
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),
+        Command::Soak(args) => return soak::run(&args),
         Command::Sim(flags) => return sim::run(&flags),
         Command::Fuzz(flags) => return fuzz::run(&flags),
         Command::Mutants(flags) => return mutants::run(&flags),

@@ -23,6 +23,7 @@ pub mod cluster;
 pub mod daemon;
 pub mod harness;
 pub mod proxied_cluster;
+pub mod soak;
 pub mod tcp_proxy;
 
 pub use cluster::{ClusterUnderTest, Controllers};
