@@ -13,6 +13,8 @@ mod pods;
 mod ports;
 mod selection;
 
+use endpointd_control_plane::Release;
+
 use crate::test_namespace::TestNamespace;
 
 /// A scenario. Its namespace has the same name.
@@ -20,10 +22,22 @@ use crate::test_namespace::TestNamespace;
 pub struct Scenario {
     pub name: &'static str,
     pub run: fn(&mut TestNamespace<'_>),
+    /// The first release whose API server accepts its objects by default.
+    since: Release,
+}
+
+impl Scenario {
+    pub fn runs_on(&self, release: Release) -> bool {
+        self.since <= release
+    }
+
+    const fn since(self, since: Release) -> Self {
+        Self { since, ..self }
+    }
 }
 
 const fn scenario(name: &'static str, run: fn(&mut TestNamespace<'_>)) -> Scenario {
-    Scenario { name, run }
+    Scenario { name, run, since: Release::V1_33 }
 }
 
 /// Longest first, so that the last one to end is a short one.
@@ -56,8 +70,8 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("late-node", nodes::node_appears_late),
     scenario("zone-changes", nodes::zone_label_changes),
     scenario("prefer-close", hints::prefer_close),
-    scenario("prefer-same-zone", hints::prefer_same_zone),
-    scenario("prefer-same-node", hints::prefer_same_node),
+    scenario("prefer-same-zone", hints::prefer_same_zone).since(Release::V1_34),
+    scenario("prefer-same-node", hints::prefer_same_node).since(Release::V1_34),
     scenario("selector", selection::selector_removed_and_added),
     scenario("selector-changed", selection::selector_changed),
     scenario("external-name", selection::external_name_back_and_forth),

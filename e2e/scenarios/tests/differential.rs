@@ -23,7 +23,8 @@ fn main() {
     let n_wanted = SCENARIOS.iter().filter(expected).count();
     arguments.test_threads = arguments.test_threads.or(Some(CONCURRENCY));
     let clusters = Binaries::for_test().filter(|_| n_wanted > 0).map(|it| Arc::new(start(&it)));
-    let trials = SCENARIOS.iter().map(|scenario| {
+    let served = SCENARIOS.iter().filter(|scenario| scenario.runs_on(Release::under_test()));
+    let trials = served.map(|scenario| {
         let clusters = clusters.clone();
         Trial::test(scenario.name, move || match &clusters {
             Some(clusters) => compare(scenario, clusters),

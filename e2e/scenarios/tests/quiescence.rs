@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use endpointd_control_plane::{Audit, Binaries, Options};
+use endpointd_control_plane::{Audit, Binaries, Options, Release};
 use endpointd_scenarios::audit::{self, Request};
 use endpointd_scenarios::cluster::{PROBE_NAMESPACE, controllers_under_test};
 use endpointd_scenarios::observed_state::ObservedState;
@@ -97,7 +97,9 @@ fn run_all(under_test: &ClusterUnderTest, names: &[&str]) {
         for name in names {
             let scenario = SCENARIOS.iter().find(|scenario| scenario.name == *name);
             let scenario = scenario.unwrap_or_else(|| panic!("no scenario is called `{name}`"));
-            scope.spawn(|| run_scenario(scenario, &under_test.api));
+            if scenario.runs_on(Release::under_test()) {
+                scope.spawn(|| run_scenario(scenario, &under_test.api));
+            }
         }
     });
 }
