@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use endpointd_model::{LiveRead, LiveReadResult, WatchSignal, WatchedResource, Write, WriteResult};
 use endpointd_wire::Encoding;
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
 
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::election::WritePermit;
 use crate::rate_limiter::RateLimiter;
 use crate::request::{Accept, ApiRequest};
 use crate::response;
+use crate::rollback::RollbackReporter;
 use crate::stats::RequestStats;
 use crate::transport::{ApiResponse, Transport, TransportError};
 use crate::watcher;
@@ -34,6 +35,7 @@ pub struct Client {
     rate_limiter: Option<Arc<RateLimiter>>,
     capabilities: Arc<ServerCapabilities>,
     slots: Arc<Semaphore>,
+    rollbacks: Arc<RollbackReporter>,
 }
 
 /// What the server supports; assumed until it refuses.
@@ -57,7 +59,8 @@ impl Client {
         });
         let transport = Arc::new(Transport::connect(options).await?);
         let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
-        Ok(Self { transport, rate_limiter, capabilities, slots })
+        let rollbacks = Arc::default();
+        Ok(Self { transport, rate_limiter, capabilities, slots, rollbacks })
     }
 
     /// Uses JSON for all further requests, for servers whose protobuf is broken.
@@ -130,6 +133,15 @@ impl Client {
         sender: mpsc::Sender<(WatchedResource, WatchSignal)>,
     ) {
         watcher::run(self, resource, sender).await;
+    }
+
+    /// Changes when resourceVersions went backwards: what was received before is void.
+    pub fn rollbacks(&self) -> watch::Receiver<u64> {
+        self.rollbacks.subscribe()
+    }
+
+    pub(crate) fn report_rollback(&self, evidence: &str) {
+        self.rollbacks.report(evidence);
     }
 
     pub(crate) async fn request(

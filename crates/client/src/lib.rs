@@ -14,6 +14,7 @@ mod http_service;
 
 mod rate_limiter;
 mod request;
+mod rollback;
 mod stats;
 mod transport;
 

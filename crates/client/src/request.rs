@@ -131,6 +131,22 @@ impl ApiRequest {
         Self { path, ..Self::new(Method::GET, "list", resource) }
     }
 
+    /// A consistent list of at most one object: the named one, if there is one.
+    pub(crate) fn of_check(resource: WatchedResource, key: Option<&Key>) -> Self {
+        let resource = resource.as_str();
+        let path = match key {
+            None => format!("{}/{resource}?limit=1", group_path(resource)),
+            Some(key) => {
+                let objects = match key.namespace.is_empty() {
+                    true => format!("{}/{resource}", group_path(resource)),
+                    false => objects_path(resource, &key.namespace),
+                };
+                format!("{objects}?fieldSelector=metadata.name%3D{}", escape(&key.name))
+            }
+        };
+        Self { path, ..Self::new(Method::GET, "list", resource) }
+    }
+
     pub(crate) fn of_watch(resource: WatchedResource, start: Start, timeout_secs: u64) -> Self {
         let resource = resource.as_str();
         let mut path = format!(

@@ -6,6 +6,7 @@
 //! and logged once, and retried until it ends.
 
 mod backoff;
+mod continuity;
 mod idle_timer;
 mod pages;
 mod stream;
@@ -25,6 +26,7 @@ use crate::request::{ApiRequest, Start};
 use crate::response::failure;
 use crate::transport::ApiResponse;
 use backoff::Backoff;
+use continuity::NewestEvent;
 use watched::Watched;
 
 /// A watch that lived this long is reopened without back-off.
@@ -61,6 +63,7 @@ struct Watcher {
     sender: SignalSender,
     /// The version that the next watch starts after; without one, a list comes first.
     position: Option<ResourceVersion>,
+    newest: Option<NewestEvent>,
     /// The last failure that was reported and has not ended.
     reported: Option<FailureKind>,
     /// The last watch was closed because it was idle for too long.
@@ -101,7 +104,8 @@ struct ReceiverGone;
 impl Watcher {
     fn new(client: Client, sender: SignalSender) -> Self {
         let backoff = Backoff::default();
-        Self { client, sender, position: None, reported: None, was_idle: false, backoff }
+        let (position, newest, reported, was_idle) = (None, None, None, false);
+        Self { client, sender, position, newest, reported, was_idle, backoff }
     }
 
     async fn run<T: Watched>(mut self) {
@@ -113,6 +117,11 @@ impl Watcher {
     }
 
     async fn connect<T: Watched>(&mut self) -> Result<WatchEnd, ReceiverGone> {
+        if (self.reported.is_some() || self.was_idle)
+            && let Some(end) = self.check_continuity::<T>().await
+        {
+            return Ok(end);
+        }
         match self.position {
             Some(version) => self.watch::<T>(Start::After(version)).await,
             None if self.client.supports_streaming_lists() => {
@@ -184,7 +193,10 @@ impl Watcher {
         let was_reported = self.reported.take().is_some();
         let was_idle = std::mem::take(&mut self.was_idle);
         match start {
-            Start::Everything => self.emit::<T>(WatchSignal::InitStarted).await,
+            Start::Everything => {
+                self.newest = None;
+                self.emit::<T>(WatchSignal::InitStarted).await
+            }
             Start::After(version) if was_reported => {
                 tracing::info!(resource = T::RESOURCE.as_str(), %version, "watch reconnected");
                 self.emit::<T>(WatchSignal::Reconnected).await
@@ -205,6 +217,7 @@ impl Watcher {
     }
 
     async fn emit_object<T: Watched>(&mut self, event: ObjectEvent<T>) -> Result<(), ReceiverGone> {
+        self.note_newest(&event);
         // The objects of a list have no order by version: only its end is a position.
         if let Some(position) = &mut self.position {
             *position = event.object().version();

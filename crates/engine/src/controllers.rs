@@ -251,6 +251,11 @@ impl Controllers {
 }
 
 impl ControllerState {
+    /// Whether it plans keys. Otherwise syncs in flight only wait for their responses.
+    pub fn is_started(&self) -> bool {
+        self.is_started
+    }
+
     fn has_room(&self) -> bool {
         self.queue.n_in_flight() < self.settings.syncs_max
     }
@@ -294,7 +299,7 @@ impl ControllerState {
         batched_until.max(cooldown.until(priority))
     }
 
-    /// A sync ended after leadership was lost: the next initial sync starts without its results.
+    /// A sync ended after the controller was stopped: the next initial sync starts without its results.
     pub fn abandon(&mut self, key: &Key) {
         self.queue.done(key);
         self.keys.remove(key);

@@ -2,6 +2,7 @@
 //! concerned, and starts syncs while the controllers have room.
 
 mod responses;
+mod rollback;
 
 use std::time::Duration;
 
@@ -80,7 +81,11 @@ impl Engine {
                 self.is_leading = true;
                 self.start_synced(now);
             }
-            Input::LeadershipLost => self.on_leadership_lost(now),
+            Input::LeadershipLost => {
+                self.is_leading = false;
+                self.stop(now);
+            }
+            Input::VersionsRolledBack => self.on_rollback(now),
         }
     }
 
@@ -89,6 +94,9 @@ impl Engine {
     pub fn next(&mut self, now: MonotonicTime) -> Option<Effect> {
         loop {
             if let Some(effect) = self.syncs.pop_effect() {
+                if effect == Effect::RelistAll {
+                    self.observed.accept_signals();
+                }
                 return Some(effect);
             }
             if !self.can_plan() || now < self.outage.paused_until() {
@@ -156,16 +164,15 @@ impl Engine {
         self.is_leading && self.controllers.is_started()
     }
 
-    /// Requests in flight end by their responses; nothing else is sent any more.
-    fn on_leadership_lost(&mut self, now: MonotonicTime) {
-        self.is_leading = false;
+    /// Stops the controllers. Requests in flight end by their responses; nothing else is sent.
+    fn stop(&mut self, now: MonotonicTime) {
+        self.controllers.clear();
         for effect in self.syncs.take_effects() {
             match effect {
                 Effect::Send { id, .. } => self.on_write_result(id, WriteResult::NotLeader, now),
                 other => self.syncs.push_effect(other),
             }
         }
-        self.controllers.clear();
         self.deferred.clear(&mut self.controllers);
     }
 
@@ -194,6 +201,7 @@ impl Engine {
             Reaction::Changes(changes) => self.apply_changes(changes, now),
             Reaction::Reconnected => self.end_outage(now),
             Reaction::Relist => self.syncs.push_effect(Effect::Relist(resource)),
+            Reaction::RolledBack => self.on_rollback(now),
             Reaction::ListDone(held_back) => self.finish_list(resource, held_back, now),
         }
     }
@@ -333,14 +341,15 @@ impl Engine {
     }
 
     fn advance(&mut self, owner: &Owner, now: MonotonicTime) {
-        if let Some(end) = self.syncs.advance(owner, self.is_leading, &self.observed) {
+        let is_running = self.is_leading && self.controllers.of(owner).is_started();
+        if let Some(end) = self.syncs.advance(owner, is_running, &self.observed) {
             self.finish(owner, end, now);
         }
     }
 
     fn finish(&mut self, owner: &Owner, end: SyncEnd, now: MonotonicTime) {
         let state = self.controllers.of_mut(owner);
-        let result = if self.is_leading {
+        let result = if self.is_leading && state.is_started() {
             let had_server_error = state.keys.had_failure(&owner.key, FailureKind::ServerError);
             let context = RetryContext { now, jitter: &mut self.jitter };
             state.finish(&owner.key, &end, self.outage.paused_until(), context);

@@ -19,6 +19,9 @@ pub enum Input {
     LeadershipAcquired,
     /// This process does not hold the lease any more: writing must stop.
     LeadershipLost,
+    /// resourceVersions went backwards, as after etcd was restored from a backup: what is cached
+    /// cannot be compared with what the API server has now.
+    VersionsRolledBack,
 }
 
 /// Everything an engine can ask for. The caller must answer each [`Effect::Send`] and each
@@ -31,6 +34,8 @@ pub enum Effect {
     LiveRead { id: RequestId, read: LiveRead },
     /// List this resource again: the last list was older than what the watch had reported.
     Relist(WatchedResource),
+    /// Replace all watches by ones that begin with a list. No signal of the old ones may follow.
+    RelistAll,
     /// Record a Kubernetes Event on the object of this key.
     RecordEvent {
         controller: Controller,

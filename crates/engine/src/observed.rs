@@ -8,13 +8,15 @@ use endpointd_model::{
 
 use crate::cache::{Cache, Changes, DirtyKeys, ListEpoch, Origin};
 use crate::requests::PendingWrite;
-use crate::watch_state::WatchState;
+use crate::watch_state::{ListEnd, WatchState};
 use crate::{MonotonicTime, WatchStatus};
 
 #[derive(Debug)]
 pub struct Observed {
     cache: Cache,
     watches: Vec<WatchState>,
+    /// False between a reset and the start of new watches: signals are those of the old ones.
+    accepts_signals: bool,
 }
 
 /// What was known when a live read was sent: only what is reported later can be newer than it.
@@ -22,6 +24,7 @@ pub struct Observed {
 pub struct ReadBaseline {
     /// The uid of the cached object; empty for nodes.
     pub cached: Option<Uid>,
+    pub cached_version: ResourceVersion,
     pub observed_version: ResourceVersion,
 }
 
@@ -34,6 +37,8 @@ pub enum Reaction {
     Reconnected,
     /// The list is older than what the watch had reported before it.
     Relist,
+    /// resourceVersions went backwards.
+    RolledBack,
     /// A list is complete: these events of it were held back until its end.
     ListDone(Vec<ResourceEvent>),
 }
@@ -41,7 +46,24 @@ pub enum Reaction {
 impl Observed {
     pub fn new(resources: Vec<WatchedResource>) -> Self {
         let watches = resources.into_iter().map(WatchState::new).collect();
-        Self { cache: Cache::default(), watches }
+        Self { cache: Cache::default(), watches, accepts_signals: true }
+    }
+
+    /// Forgets everything. Signals are ignored until [`Self::accept_signals`].
+    pub fn reset(&mut self) {
+        self.cache = Cache::default();
+        for watch in &mut self.watches {
+            watch.reset("resourceVersions went backwards, listing everything again");
+        }
+        self.accepts_signals = false;
+    }
+
+    pub fn accepts_signals(&self) -> bool {
+        self.accepts_signals
+    }
+
+    pub fn accept_signals(&mut self) {
+        self.accepts_signals = true;
     }
 
     pub fn cache(&self) -> &Cache {
@@ -79,7 +101,8 @@ impl Observed {
         signal: WatchSignal,
         now: MonotonicTime,
     ) -> Reaction {
-        let Some(watch) = self.watches.iter_mut().find(|watch| watch.resource == resource) else {
+        let mut watches = self.watches.iter_mut().filter(|_| self.accepts_signals);
+        let Some(watch) = watches.find(|watch| watch.resource == resource) else {
             return Reaction::Nothing;
         };
         if let WatchSignal::Disconnected(reason) = signal {
@@ -102,8 +125,9 @@ impl Observed {
                 Reaction::Nothing
             }
             WatchSignal::InitDone(version) => match watch.finish_list(version) {
-                Some(events) => Reaction::ListDone(events),
-                None => Reaction::Relist,
+                ListEnd::Complete(events) => Reaction::ListDone(events),
+                ListEnd::Older => Reaction::Relist,
+                ListEnd::RolledBack => Reaction::RolledBack,
             },
             WatchSignal::Bookmark(version) => {
                 watch.observed_version = watch.observed_version.max(version);
@@ -121,6 +145,10 @@ impl Observed {
         watch.clear_decode_error(&key);
         if watch.is_replay(version) {
             return Reaction::Nothing;
+        }
+        if watch.is_listing {
+            let cached = self.cache.version(resource, &key).unwrap_or_default();
+            watch.compare(&key, version, cached);
         }
         let is_old = version != ResourceVersion::NONE && version <= watch.observed_version;
         if watch.is_listing && is_old && !self.cache.contains(resource, &key) {
@@ -185,15 +213,20 @@ impl Observed {
     pub fn read_baseline(&self, read: &LiveRead) -> ReadBaseline {
         let cached = match read {
             LiveRead::Service(key) => self.cache.service(key).map(|service| service.uid.clone()),
-            LiveRead::Node(name) => {
-                let key = Key::new(SharedStr::default(), name.clone());
-                self.cache.contains(WatchedResource::Nodes, &key).then(Uid::default)
+            LiveRead::Node(_) => {
+                let is_cached = self.cache.contains(WatchedResource::Nodes, &key_of(read));
+                is_cached.then(Uid::default)
             }
             LiveRead::Object(resource, key) => {
                 self.cache.object(*resource, key).map(|cached| cached.uid)
             }
         };
-        ReadBaseline { cached, observed_version: self.observed_version(resource_of(read)) }
+        let resource = resource_of(read);
+        ReadBaseline {
+            cached,
+            cached_version: self.cache.version(resource, &key_of(read)).unwrap_or_default(),
+            observed_version: self.observed_version(resource),
+        }
     }
 
     /// Since the read was sent, the watch has reported something that the read may not have seen:
@@ -269,6 +302,22 @@ pub fn version_of(result: &LiveReadResult) -> Option<ResourceVersion> {
         LiveReadResult::Node(node) => Some(node.resource_version),
         LiveReadResult::Object(object) => Some(object.meta().resource_version),
         LiveReadResult::Absent | LiveReadResult::Failed(_) => None,
+    }
+}
+
+impl ReadBaseline {
+    /// A consistent read cannot find an older version than the one that was known before.
+    pub fn is_contradicted_by(&self, found: &LiveReadResult) -> bool {
+        let version = version_of(found).unwrap_or_default();
+        version != ResourceVersion::NONE && version < self.cached_version
+    }
+}
+
+/// A node has no namespace.
+fn key_of(read: &LiveRead) -> Key {
+    match read {
+        LiveRead::Service(key) | LiveRead::Object(_, key) => key.clone(),
+        LiveRead::Node(name) => Key::new(SharedStr::default(), name.clone()),
     }
 }
 

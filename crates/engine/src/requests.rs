@@ -22,6 +22,8 @@ pub struct Requests {
     node_reads: HashMap<SharedStr, RequestId>,
     /// Requests since the start; the last id.
     n_requests: u64,
+    /// This request and those before it were sent before versions were rolled back.
+    last_outdated: u64,
     n_writes: usize,
 }
 
@@ -163,6 +165,16 @@ impl Requests {
                 pending.baseline.observed_version = ResourceVersion::NONE;
             }
         }
+    }
+
+    /// What the requests in flight find says nothing about the API server as it is now.
+    pub fn outdate_all(&mut self) {
+        self.node_reads.clear();
+        self.last_outdated = self.n_requests;
+    }
+
+    pub fn is_outdated(&self, id: RequestId) -> bool {
+        id.0 <= self.last_outdated
     }
 
     /// Records an event on an object with a write in flight, and returns the writer.

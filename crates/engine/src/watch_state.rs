@@ -7,6 +7,10 @@ use endpointd_model::{Key, ResourceEvent, ResourceVersion, SharedStr, WatchedRes
 use crate::cache::ListEpoch;
 use crate::{MonotonicTime, WatchStatus};
 
+/// Consecutive lists that are older than what the watch has reported. One can come from a server
+/// that is behind; after two, versions have gone backwards.
+const OLDER_LISTS_MAX: u32 = 2;
+
 /// Decode errors stored by key; further ones are not stored.
 const DECODE_ERRORS_MAX: usize = 100;
 
@@ -23,9 +27,25 @@ pub struct WatchState {
     /// Objects of the running list that the watch has reported as deleted before. Either the list
     /// is outdated or the watch was wrong; the version at the end of the list decides.
     pub suspect_replays: Vec<ResourceEvent>,
+    /// Objects of the running list whose version is lower than that in the cache, with the latter.
+    contradictions: BTreeMap<Key, ResourceVersion>,
+    n_older_lists: u32,
+    /// Why everything is listed again; until that list is complete.
+    relist_reason: Option<&'static str>,
     disconnected: Option<SharedStr>,
     last_event: MonotonicTime,
     decode_errors: BTreeMap<Key, SharedStr>,
+}
+
+/// How a list ended.
+#[derive(Debug)]
+pub enum ListEnd {
+    /// With these suspect replays.
+    Complete(Vec<ResourceEvent>),
+    /// It is older than what the watch has reported.
+    Older,
+    /// Versions have gone backwards since.
+    RolledBack,
 }
 
 impl WatchState {
@@ -37,6 +57,9 @@ impl WatchState {
             is_synced: false,
             observed_version: ResourceVersion::NONE,
             suspect_replays: Vec::new(),
+            contradictions: BTreeMap::new(),
+            n_older_lists: 0,
+            relist_reason: None,
             disconnected: None,
             last_event: MonotonicTime::START,
             decode_errors: BTreeMap::new(),
@@ -58,18 +81,43 @@ impl WatchState {
         self.is_listing = true;
         self.decode_errors.clear();
         self.suspect_replays.clear();
+        self.contradictions.clear();
     }
 
-    /// Ends the running list and returns the suspect replays, or `None` if the list is older than
-    /// what the watch has reported.
-    pub fn finish_list(&mut self, version: ResourceVersion) -> Option<Vec<ResourceEvent>> {
+    /// As after the start, with an empty cache.
+    pub fn reset(&mut self, reason: &'static str) {
+        let last_event = self.last_event;
+        *self = Self { relist_reason: Some(reason), last_event, ..Self::new(self.resource) };
+    }
+
+    /// Ends the running list.
+    pub fn finish_list(&mut self, version: ResourceVersion) -> ListEnd {
         if version != ResourceVersion::NONE && version < self.observed_version {
-            return None;
+            self.n_older_lists += 1;
+            let is_rollback = self.n_older_lists >= OLDER_LISTS_MAX;
+            return if is_rollback { ListEnd::RolledBack } else { ListEnd::Older };
+        }
+        self.n_older_lists = 0;
+        if self.contradictions.values().any(|cached| *cached <= version) {
+            return ListEnd::RolledBack;
         }
         self.observed_version = version;
         self.is_listing = false;
         self.is_synced = true;
-        Some(std::mem::take(&mut self.suspect_replays))
+        self.relist_reason = None;
+        ListEnd::Complete(std::mem::take(&mut self.suspect_replays))
+    }
+
+    /// An event of the running list about an object that is cached at another version. A consistent
+    /// list that is newer than the cached object cannot have an older version of it.
+    pub fn compare(&mut self, key: &Key, version: ResourceVersion, cached: ResourceVersion) {
+        let is_known = version != ResourceVersion::NONE && cached != ResourceVersion::NONE;
+        if is_known && version < cached {
+            self.contradictions.insert(key.clone(), cached);
+        } else if !self.contradictions.is_empty() {
+            // A list can end with events that are newer than its beginning.
+            self.contradictions.remove(key);
+        }
     }
 
     /// The epoch of a response or live read. During a list it counts for the list before: if the
@@ -108,7 +156,7 @@ impl WatchState {
             resource: self.resource,
             n_objects,
             is_synced: self.is_synced,
-            disconnected_reason: self.disconnected.clone(),
+            disconnected_reason: self.disconnected.clone().or(self.relist_reason.map(Into::into)),
             version: self.observed_version,
             last_event_age: now.since(self.last_event),
             decode_errors: self.decode_errors.clone(),

@@ -18,7 +18,7 @@ pub trait StoredObject: Clone {
     fn change(event: ObjectEvent<Self>) -> ResourceEvent;
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct History<T> {
     live: BTreeMap<Key, Arc<T>>,
     log: Vec<Entry<T>>,
@@ -29,7 +29,7 @@ pub struct History<T> {
 }
 
 /// One version of one object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry<T> {
     pub revision: u64,
     pub at: Time,

@@ -20,7 +20,7 @@ pub use history::{Entry, History, StoredObject};
 pub use time::Time;
 pub use verbs::{Response, meta_mut, write_result};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MemoryApi {
     revision: u64,
     n_uids: u64,

@@ -8,6 +8,7 @@ use endpointd_client::recorder::Recorder;
 use endpointd_engine::{Effect, Engine, Input, MonotonicTime};
 use endpointd_model::{WatchSignal, WatchedResource};
 use endpointd_status::{KeyQueries, KeyQuery, LeadershipStatus};
+use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{sleep_until, timeout_at};
 
@@ -34,6 +35,8 @@ pub struct EventLoop {
     pub leadership: Leadership,
     pub recorder: Recorder,
     pub key_queries: KeyQueries,
+    /// Changes when resourceVersions went backwards.
+    pub rollbacks: watch::Receiver<u64>,
     pub publisher: StatusPublisher,
     /// The engine's clock starts here.
     pub started: Instant,
@@ -74,6 +77,7 @@ impl EventLoop {
                 () = &mut shutdown => return Ok(()),
                 end = self.supervisor.unexpected_end() => return Err(end),
                 leadership = self.leadership.next_change() => self.on_leadership(leadership),
+                Ok(()) = self.rollbacks.changed() => self.handle(Input::VersionsRolledBack),
                 query = self.key_queries.next() => self.on_key_query(query),
                 received = self.dispatcher.receive(&mut results) => {
                     received?;
@@ -151,6 +155,15 @@ impl EventLoop {
                     let resource_name = resource.as_str();
                     tracing::warn!(resource = resource_name, "list older than cache, relisting");
                     self.watches.relist(resource, &mut self.supervisor);
+                }
+                Effect::RelistAll => {
+                    tracing::error!(
+                        "resourceVersions went backwards (was etcd restored from a backup?): \
+                         listing everything again"
+                    );
+                    self.watches.relist_all(&mut self.supervisor);
+                    // Even a short time without complete lists must be seen.
+                    self.publisher.publish(&self.engine, self.now());
                 }
                 Effect::RecordEvent { controller, key, uid, record } => {
                     self.recorder.record(controller, key, uid, record);

@@ -156,6 +156,7 @@ impl Parts {
             leadership,
             recorder: recorder.clone(),
             key_queries,
+            rollbacks: client.rollbacks(),
             publisher: StatusPublisher::new(status, metrics, client, recorder, shadow),
             started: Instant::now(),
         };

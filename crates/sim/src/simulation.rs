@@ -250,6 +250,7 @@ impl Simulation {
             }
             Effect::LiveRead { id, read } => self.send_read(process, id, read),
             Effect::Relist(resource) => self.relist(process, resource),
+            Effect::RelistAll => self.relist_all(process),
             Effect::SyncFinished(synced) => {
                 self.check_reported(process, &synced);
                 self.processes[process].observed_at_plan.remove(&(synced.controller, synced.key));

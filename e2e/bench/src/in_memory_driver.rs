@@ -175,7 +175,10 @@ impl InMemoryDriver {
                     let found = self.live_read(&read);
                     self.handle(Input::LiveReadResult(id, found));
                 }
-                Effect::Relist(_) | Effect::RecordEvent { .. } | Effect::SyncFinished(_) => {}
+                Effect::Relist(_)
+                | Effect::RelistAll
+                | Effect::RecordEvent { .. }
+                | Effect::SyncFinished(_) => {}
             }
         }
     }

@@ -262,6 +262,26 @@ impl Cluster {
         Ok(flags::etcd_data(self.directory()))
     }
 
+    /// Copies the data of etcd, which is paused meanwhile: the copy is as after a crash.
+    pub fn back_up(&self) -> io::Result<PathBuf> {
+        let backup = self.file("etcd-backup");
+        self.pause(Program::Etcd)?;
+        let copied = copy_directory(&flags::etcd_data(self.directory()), &backup);
+        self.resume(Program::Etcd)?;
+        copied.map(|()| backup)
+    }
+
+    /// Kills kube-apiserver and etcd, and starts both with the data of [`Self::back_up`].
+    pub fn restore(&self, backup: &Path) -> Result<(), StartError> {
+        let data = flags::etcd_data(self.directory());
+        self.stop(Program::ApiServer, Stop::Kill)?;
+        self.stop(Program::Etcd, Stop::Kill)?;
+        fs::remove_dir_all(&data)?;
+        copy_directory(backup, &data)?;
+        self.launch(Program::Etcd, &flags::etcd(self.directory()))?;
+        self.start_apiserver()
+    }
+
     /// The process id of a running program.
     pub fn pid(&self, program: Program) -> Option<u32> {
         self.programs().slot(program).as_ref().map(Running::pid)

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use endpointd_model::{Failure, FailureKind};
+use endpointd_model::{Failure, FailureKind, ResourceVersion};
 use tokio::sync::{oneshot, watch};
 
 use super::lease::{Lease, LeaseWriteError};
@@ -44,6 +44,7 @@ impl LeaderElector {
             n_rejoins: 0,
             state_sender,
             until_sender,
+            version: ResourceVersion::NONE,
             trouble: None,
         };
         Ok((Self { state, leading_until, release }, task.run(released)))
@@ -74,6 +75,8 @@ struct ElectorTask {
     n_rejoins: u32,
     state_sender: watch::Sender<LeadershipState>,
     until_sender: watch::Sender<Option<Instant>>,
+    /// The newest version of the Lease that was received.
+    version: ResourceVersion,
     /// The kind of the last failure that was logged and has not ended.
     trouble: Option<FailureKind>,
 }
@@ -107,6 +110,9 @@ impl ElectorTask {
             Action::Read => {
                 let read = in_time(limit, self.client.read_lease(&self.options.lease)).await;
                 let read = read.unwrap_or_else(Err);
+                if let Ok(Some(lease)) = &read {
+                    self.note_version(lease);
+                }
                 self.log_trouble(read.as_ref().err());
                 self.election.on_read(read, Instant::now());
             }
@@ -129,9 +135,23 @@ impl ElectorTask {
         let written = written.unwrap_or_else(|failure| Err(LeaseWriteError::Failed(failure)));
         match &written {
             Err(LeaseWriteError::Failed(failure)) => self.log_trouble(Some(failure)),
-            Ok(_) | Err(LeaseWriteError::Conflict) => self.log_trouble(None),
+            Err(LeaseWriteError::Conflict) => self.log_trouble(None),
+            Ok(lease) => {
+                self.note_version(lease);
+                self.log_trouble(None);
+            }
         }
         self.election.on_written(written, sent, Instant::now());
+    }
+
+    /// Each request is sent after the response to the one before: versions can only grow.
+    fn note_version(&mut self, lease: &Lease) {
+        let Ok(version) = ResourceVersion::parse(&lease.resource_version) else { return };
+        let known = std::mem::replace(&mut self.version, version);
+        if version < known {
+            let evidence = format!("lease {} is at {version}, and was at {known}", lease.key);
+            self.client.report_rollback(&evidence);
+        }
     }
 
     /// Joins the election again, with a new identity: a renewal of the earlier term that is stored

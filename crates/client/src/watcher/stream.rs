@@ -24,12 +24,16 @@ const WATCH_SECS: std::ops::RangeInclusive<u64> = 300..=600;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bookmarks are sent every minute: a watch without data for this long is dead.
 const IDLE_MAX: Duration = Duration::from_secs(90);
+/// A watch without data for this long is checked: it may have lost its place.
+const QUIET_MAX: Duration = Duration::from_secs(30);
 /// A server that ignores `sendInitialEvents` never ends the list.
 const LIST_IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// Why there is no next frame.
 enum StreamEnd {
     Closed,
+    /// Not the end, but time for a check.
+    Quiet,
     Idle(Duration),
     Broken(String),
 }
@@ -85,6 +89,11 @@ impl Watcher {
             let idle_max = if is_listing { LIST_IDLE_MAX } else { IDLE_MAX };
             let frame = match stream.next(idle_max).await {
                 Ok(frame) => frame,
+                Err(StreamEnd::Quiet) if is_listing => continue,
+                Err(StreamEnd::Quiet) => match self.check_continuity::<T>().await {
+                    Some(end) => return Ok(end),
+                    None => continue,
+                },
                 Err(StreamEnd::Idle(_)) if is_listing => {
                     let reason = "the list did not end".to_owned();
                     return Ok(WatchEnd::StreamingUnsupported { reason });
@@ -172,6 +181,8 @@ struct Stream {
     encoding: Encoding,
     frames: Frames,
     idle: IdleTimer,
+    /// Since the last data or check.
+    quiet: IdleTimer,
     opened: Instant,
 }
 
@@ -183,6 +194,7 @@ impl Stream {
             encoding,
             frames: Frames::new(encoding),
             idle: IdleTimer::start(),
+            quiet: IdleTimer::start(),
             opened: Instant::now(),
         }
     }
@@ -197,6 +209,10 @@ impl Stream {
                 biased;
                 chunk = self.body.frame() => chunk,
                 () = self.idle.elapsed(idle_max) => return Err(StreamEnd::Idle(idle_max)),
+                () = self.quiet.elapsed(QUIET_MAX) => {
+                    self.quiet.reset();
+                    return Err(StreamEnd::Quiet);
+                }
             };
             let chunk = match chunk {
                 None => return Err(StreamEnd::Closed),
@@ -204,6 +220,7 @@ impl Stream {
                 Some(Ok(chunk)) => chunk,
             };
             self.idle.reset();
+            self.quiet.reset();
             if let Some(bytes) = chunk.data_ref() {
                 self.frames.push(bytes);
             }
@@ -213,7 +230,9 @@ impl Stream {
     fn end(&self, end: StreamEnd) -> WatchEnd {
         let lived = self.opened.elapsed();
         match end {
-            StreamEnd::Closed => WatchEnd::Closed { lived, reason: "closed".to_owned() },
+            StreamEnd::Closed | StreamEnd::Quiet => {
+                WatchEnd::Closed { lived, reason: "closed".to_owned() }
+            }
             StreamEnd::Broken(reason) => WatchEnd::Closed { lived, reason },
             StreamEnd::Idle(time) => {
                 WatchEnd::Idle { reason: format!("no data for {} s", time.as_secs()) }

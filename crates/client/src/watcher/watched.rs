@@ -1,8 +1,8 @@
 //! The differences between the five watched resources.
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Node, ObjectEvent, Pod, ResourceEvent, ResourceVersion, Service,
-    WatchedResource,
+    EndpointSlice, Endpoints, Key, Node, ObjectEvent, Pod, ResourceEvent, ResourceVersion, Service,
+    SharedStr, WatchedResource,
 };
 use endpointd_wire::Decoded;
 
@@ -10,6 +10,9 @@ pub(super) trait Watched: Decoded + Send + Sync + 'static {
     const RESOURCE: WatchedResource;
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent;
+
+    /// The namespace of a node is empty.
+    fn key(&self) -> Key;
 
     /// The version that a watch can continue from after this object.
     fn version(&self) -> ResourceVersion;
@@ -20,6 +23,10 @@ impl Watched for Service {
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Service(event)
+    }
+
+    fn key(&self) -> Key {
+        Service::key(self)
     }
 
     fn version(&self) -> ResourceVersion {
@@ -34,6 +41,10 @@ impl Watched for Pod {
         ResourceEvent::Pod(event)
     }
 
+    fn key(&self) -> Key {
+        Pod::key(self)
+    }
+
     fn version(&self) -> ResourceVersion {
         self.resource_version
     }
@@ -44,6 +55,10 @@ impl Watched for Node {
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Node(event)
+    }
+
+    fn key(&self) -> Key {
+        Key::new(SharedStr::default(), self.name.clone())
     }
 
     fn version(&self) -> ResourceVersion {
@@ -58,6 +73,10 @@ impl Watched for Endpoints {
         ResourceEvent::Endpoints(event)
     }
 
+    fn key(&self) -> Key {
+        self.meta.key()
+    }
+
     fn version(&self) -> ResourceVersion {
         self.meta.resource_version
     }
@@ -68,6 +87,10 @@ impl Watched for EndpointSlice {
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Slice(event)
+    }
+
+    fn key(&self) -> Key {
+        self.meta.key()
     }
 
     fn version(&self) -> ResourceVersion {

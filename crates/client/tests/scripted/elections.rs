@@ -1,7 +1,7 @@
 //! Leader election against scripted responses.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use endpointd_client::election::{ElectionOptions, LeaderElector, LeadershipState};
@@ -68,6 +68,30 @@ async fn lost_candidate_joins_again_and_keeps_its_handles() {
     is_stolen.store(false, Ordering::Relaxed);
     wait_for(&mut state, &LeadershipState::Leading).await;
     assert!(guard.may_write());
+}
+
+/// The Lease is ours, and then it is as it was before our last renewals.
+#[tokio::test]
+async fn older_version_of_the_lease_is_a_rollback() {
+    let version = Arc::new(AtomicU64::new(10));
+    let script = {
+        let version = version.clone();
+        move |_: usize, _: &Request| -> Reply {
+            let mut lease = lease("a");
+            let version = version.fetch_add(1, Ordering::Relaxed);
+            lease["metadata"]["resourceVersion"] = json!(version.to_string());
+            whole(200, &lease)
+        }
+    };
+    let server = Server::start(script).await;
+    let client = server.client().await;
+    let mut rollbacks = client.rollbacks();
+    let (elector, task) = LeaderElector::new(client, options()).unwrap();
+    tokio::spawn(task);
+    wait_for(&mut elector.state(), &LeadershipState::Leading).await;
+    assert!(!rollbacks.has_changed().unwrap());
+    version.store(4, Ordering::Relaxed);
+    tokio::time::timeout(WAIT_MAX, rollbacks.changed()).await.expect("in time").unwrap();
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The client against a server whose responses each test scripts, faults included.
 
+mod continuity;
 mod elections;
 mod requests;
 mod server;

@@ -41,13 +41,24 @@ pub struct Server {
 }
 
 impl Server {
-    /// Replies to each request with the result of `script` for its number, from zero.
+    /// Replies to each request with the result of `script` for its number, from zero. Checks of
+    /// watches are refused; they have no number and are not recorded.
     pub async fn start(script: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start_with_checks(script, |_| status(403, "Forbidden", "no checks")).await
+    }
+
+    pub async fn start_with_checks(
+        script: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
+        check: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("it is bound"));
         let requests = Arc::<Mutex<Vec<Request>>>::default();
         let recorded = requests.clone();
         let script = Arc::new(move |request: &Request| {
+            if is_check(request) {
+                return check(request);
+            }
             let number = record_request(&recorded, request);
             script(number, request)
         });
@@ -77,6 +88,10 @@ impl Server {
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().expect("scripts do not panic").clone()
     }
+}
+
+fn is_check(request: &Request) -> bool {
+    request.path.contains("fieldSelector=metadata.name") || request.path.ends_with("?limit=1")
 }
 
 /// Records a request; returns its number, from zero.

@@ -65,6 +65,10 @@ impl Freshness {
         Self { version, epoch }
     }
 
+    pub fn version(&self) -> ResourceVersion {
+        self.version
+    }
+
     /// Takes a copy with this version, seen in this list, into account. Even a stale copy shows
     /// that the object is in the list.
     pub fn accept(&mut self, new: Self) -> Accept {

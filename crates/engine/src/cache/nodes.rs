@@ -68,6 +68,11 @@ impl Nodes {
         self.n_cached
     }
 
+    pub fn freshness(&self, name: &SharedStr) -> Option<&Freshness> {
+        let id = self.by_name.get(name)?;
+        Some(self.records[*id as usize].cached.as_ref()?.freshness())
+    }
+
     pub fn freshness_mut(&mut self, name: &SharedStr) -> Option<&mut Freshness> {
         let id = self.by_name.get(name)?;
         Some(self.records[*id as usize].cached.as_mut()?.freshness_mut())

@@ -193,6 +193,26 @@ impl Cache {
         }
     }
 
+    /// The version of a cached object.
+    pub fn version(&self, resource: WatchedResource, key: &Key) -> Option<ResourceVersion> {
+        let freshness = match resource {
+            WatchedResource::Nodes => self.nodes.freshness(&key.name)?,
+            WatchedResource::Pods => self.pods[self.pod_id(key)?.index()].freshness(),
+            WatchedResource::Services => {
+                self.namespace(&key.namespace)?.services.get(&key.name)?.freshness()
+            }
+            WatchedResource::Endpoints => {
+                let published = &self.namespace(&key.namespace)?.published;
+                published.endpoints.get(&key.name)?.freshness()
+            }
+            WatchedResource::Slices => {
+                let published = &self.namespace(&key.namespace)?.published;
+                published.slices.get(&key.name)?.freshness()
+            }
+        };
+        Some(freshness.version())
+    }
+
     fn freshness_mut(&mut self, resource: WatchedResource, key: &Key) -> Option<&mut Freshness> {
         match resource {
             WatchedResource::Nodes => self.nodes.freshness_mut(&key.name),

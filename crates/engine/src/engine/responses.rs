@@ -17,6 +17,7 @@ impl Engine {
         result: WriteResult,
         now: MonotonicTime,
     ) {
+        let result = self.result_after_rollback(id, result);
         let Some(request) = self.syncs.on_write_result(id, &result) else { return };
         if let WriteResult::Failed(failure) = &result {
             self.record_write_failure(&request.owner, request.verb, failure);
@@ -36,6 +37,7 @@ impl Engine {
         result: LiveReadResult,
         now: MonotonicTime,
     ) {
+        let is_outdated = self.syncs.requests().is_outdated(id);
         match self.syncs.requests_mut().complete(id) {
             Some(PendingRequest::NodeRead(name)) => {
                 let is_failed = matches!(result, LiveReadResult::Failed(_));
@@ -44,7 +46,10 @@ impl Engine {
                 self.controllers.enqueue(changes.dirty, due);
             }
             Some(PendingRequest::Read(request)) => {
-                let outcome = self.apply_live_read(&request, result, now);
+                let outcome = match is_outdated {
+                    true => ReadOutcome::Superseded,
+                    false => self.apply_live_read(&request, result, now),
+                };
                 if let Some(write) = self.syncs.on_read(&request, outcome) {
                     self.record_write_failure(&request.owner, write.verb, &write.failure);
                 }
@@ -62,6 +67,10 @@ impl Engine {
     ) -> ReadOutcome {
         let PendingRead { owner, read, baseline } = request;
         if self.observed.is_superseded(read, &result, baseline) {
+            return ReadOutcome::Superseded;
+        }
+        if baseline.is_contradicted_by(&result) {
+            self.on_rollback(now);
             return ReadOutcome::Superseded;
         }
         if let LiveReadResult::Failed(failure) = result {

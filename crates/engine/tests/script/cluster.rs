@@ -43,6 +43,9 @@ pub struct Cluster {
     pub live_reads: Vec<LiveRead>,
     pub event_records: Vec<EventRecord>,
     pub results: Vec<&'static str>,
+    pub cannot_be_listed: Option<WatchedResource>,
+    /// How often everything was listed again.
+    pub n_relists: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +81,8 @@ impl Cluster {
             live_reads: Vec::new(),
             event_records: Vec::new(),
             results: Vec::new(),
+            cannot_be_listed: None,
+            n_relists: 0,
         }
     }
 
@@ -303,6 +308,14 @@ impl Cluster {
             }
             Effect::LiveRead { id, read } => self.answer_read(id, &read),
             Effect::Relist(kind) => self.list(kind),
+            Effect::RelistAll => {
+                self.n_relists += 1;
+                for resource in self.engine.watched_resources() {
+                    if self.cannot_be_listed != Some(resource) {
+                        self.list(resource);
+                    }
+                }
+            }
             Effect::RecordEvent { record, .. } => self.event_records.push(record),
             Effect::SyncFinished(synced) => {
                 assert!(synced.result != SyncResult::Unchanged || synced.n_creates == 0);

@@ -13,4 +13,5 @@ mod random_faults;
 mod request_failures;
 mod server_errors;
 mod starting;
+mod version_rollback;
 mod write_order;

@@ -327,7 +327,8 @@ impl Simulation {
             Input::WriteResult(_, WriteResult::Stored(object)) => Some(object),
             Input::LiveReadResult(_, LiveReadResult::Object(object)) => Some(object),
             Input::WriteResult(..) | Input::LiveReadResult(..) => None,
-            Input::Watch(..) | Input::LeadershipAcquired | Input::LeadershipLost => None,
+            Input::Watch(..) | Input::VersionsRolledBack => None,
+            Input::LeadershipAcquired | Input::LeadershipLost => None,
         };
         if let Some(object) = object {
             one.received_versions.insert(object.meta().resource_version.number());

@@ -8,7 +8,7 @@ use endpointd_model::{ObjectEvent, ResourceEvent, ResourceVersion, WatchSignal, 
 use super::{Event, Simulation};
 use crate::client_bug::ClientBug;
 use crate::clock::{millis, secs};
-use crate::process::WatchState;
+use crate::process::{Watch, WatchState};
 use crate::script::WatchFault;
 
 /// A watch without events for so long is reconnected.
@@ -140,6 +140,16 @@ impl Simulation {
             return;
         }
         self.begin_list(process, resource, revision);
+    }
+
+    /// New watches, which know nothing of what the old ones have delivered.
+    pub(super) fn relist_all(&mut self, process: usize) {
+        for resource in WatchedResource::ALL {
+            let watch = self.processes[process].watch(resource);
+            let (connection, delay) = (watch.connection + 1, watch.delay);
+            *watch = Watch { connection, delay, ..Watch::default() };
+            self.relist(process, resource);
+        }
     }
 
     pub(super) fn begin_list(&mut self, process: usize, resource: WatchedResource, revision: u64) {
