@@ -192,6 +192,11 @@ impl Drop for Daemon {
     }
 }
 
+/// A command of endpointd other than `run`.
+pub fn command() -> Command {
+    Command::new(program())
+}
+
 fn log_path(cluster: &Cluster, name: &str) -> PathBuf {
     cluster.directory().join(format!("{name}.log"))
 }
