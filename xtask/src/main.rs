@@ -8,6 +8,7 @@ mod control_plane;
 mod dist;
 mod fuzz;
 mod install_tools;
+mod man;
 mod mutants;
 mod parity;
 mod scenarios;
@@ -42,6 +43,8 @@ enum Command {
     Bench(bench::Args),
     /// Build with PGO and BOLT; prints the path of the program
     Dist,
+    /// Write the manual pages of endpointd; prints their directory
+    Man,
     /// Install the LLVM tools of `dist` and the programs of tests, with rustup and apt-get
     InstallTools,
     /// Run the daemon for hours on a real control plane with changes and faults
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::ControlPlane(flag) => control_plane::run(&flag),
         Command::Scenarios(args) => scenarios::run(&args),
         Command::Dist => dist::run(),
+        Command::Man => man::run(),
         Command::InstallTools => install_tools::run(),
         Command::Cluster(args) => cluster::run(&args),
         Command::Parity(flags) => return parity::run(&flags),

@@ -4,6 +4,7 @@ mod changes;
 mod check;
 mod cli_error;
 mod cluster;
+mod completion;
 mod diff;
 mod duration;
 mod explain;
@@ -22,9 +23,10 @@ mod terminal;
 mod tokio_runtime;
 mod yaml_output;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(not(feature = "playground"))]
 use playground_disabled as playground;
@@ -54,16 +56,52 @@ enum Command {
     Explain(Box<explain::Flags>),
     Diff(Box<diff::Flags>),
     Check(Box<check::Flags>),
+    Completion(completion::Flags),
+    #[command(hide = true)]
+    ManPages(completion::ManPageFlags),
+}
+
+/// A link of this name makes endpointd a plugin of kubectl: `kubectl endpointd explain`.
+const PLUGIN: &str = "kubectl-endpointd";
+
+/// The commands, with the name under which the user called them.
+fn command() -> clap::Command {
+    let program = std::env::args_os().next().map(PathBuf::from);
+    let is_plugin = program.is_some_and(|path| path.file_stem().is_some_and(|stem| stem == PLUGIN));
+    match is_plugin {
+        true => Cli::command().bin_name("kubectl endpointd"),
+        false => Cli::command(),
+    }
+}
+
+/// The flags of the subcommand with their values, defaults included, for `/flagz`.
+fn flag_values(matches: &ArgMatches) -> run::FlagValues {
+    let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
+    let command = Cli::command();
+    let arguments =
+        command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
+    let value = |argument: &clap::Arg| {
+        let values = matches.get_raw(argument.get_id().as_str())?;
+        let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
+        Some(format!("{}={}", argument.get_long()?, values.join(",")))
+    };
+    let mut values: Vec<String> = arguments.filter_map(value).collect();
+    values.sort();
+    values
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let matches = command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let result = match cli.command {
         Command::Playground(flags) => playground::run(&flags).map(|()| ExitCode::SUCCESS),
-        Command::Run(flags) => run::run(&flags).map(|()| ExitCode::SUCCESS),
+        Command::Run(flags) => run::run(&flags, flag_values(&matches)).map(|()| ExitCode::SUCCESS),
         Command::Plan(flags) => plan::run(&flags),
         Command::Explain(flags) => explain::run(&flags),
         Command::Diff(flags) => diff::run(&flags),
         Command::Check(flags) => check::run(&flags),
+        Command::Completion(flags) => completion::run(&flags, command()),
+        Command::ManPages(flags) => completion::write_man_pages(&flags, command()),
     };
     match result {
         Ok(exit_code) => exit_code,

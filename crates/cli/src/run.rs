@@ -2,46 +2,37 @@
 
 mod descriptor_limit;
 mod flags;
+mod log;
+mod pages;
 mod resolve;
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IsTerminal};
 
-use endpointd_runtime::RunError;
-use tracing_subscriber::filter::LevelFilter;
+use endpointd_runtime::{Options, RunError};
 
 pub use self::flags::Flags;
-use self::flags::{LogFormat, LogLevel};
+pub use self::pages::FlagValues;
 use crate::cli_error::CliError;
 use crate::tokio_runtime;
 
-pub fn run(flags: &Flags) -> Result<(), CliError> {
+pub fn run(flags: &Flags, flag_values: FlagValues) -> Result<(), CliError> {
     // The only random number of the process: seeds jitter and makes the election identity unique.
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
-    start_log(flags.log_format, flags.log_level);
+    let log_level = log::start(flags.log_format, flags.log_level);
+    let is_loopback = options.status.is_some_and(|address| address.ip().is_loopback());
+    let options = Options {
+        // Others on the network must neither see the flags nor change the log level.
+        added_pages: is_loopback.then(|| -> endpointd_status::AddedPages {
+            Box::new(move |status, _| pages::router(status, flag_values, log_level))
+        }),
+        ..options
+    };
     descriptor_limit::raise();
     tokio_runtime::run_on_current_thread(async {
         let stopped = tokio_runtime::stop_signal()?;
         endpointd_runtime::run(options, |_| (), stopped).await.map_err(cli_error)
     })?
-}
-
-fn start_log(format: LogFormat, level: LogLevel) {
-    let level = match level {
-        LogLevel::Error => LevelFilter::ERROR,
-        LogLevel::Warn => LevelFilter::WARN,
-        LogLevel::Info => LevelFilter::INFO,
-        LogLevel::Debug => LevelFilter::DEBUG,
-        LogLevel::Trace => LevelFilter::TRACE,
-    };
-    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(level);
-    match format {
-        LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
-        LogFormat::Text => {
-            log.with_target(false).with_ansi(io::stderr().is_terminal()).init();
-        }
-    }
 }
 
 fn cli_error(error: RunError) -> CliError {

@@ -63,6 +63,9 @@ pub struct Flags {
     pub kube_api_burst: Option<String>,
 
     /// Address for /metrics, /livez, /readyz, and /report; `0` for none
+    ///
+    /// On a loopback address also /statusz, /flagz, and /debug/flags/v: a PUT of `debug` changes the
+    /// log level.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10257")]
     pub metrics_bind_address: String,
 

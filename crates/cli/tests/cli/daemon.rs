@@ -1,7 +1,8 @@
 //! `endpointd run` as a process: invalid flags, an unreachable server, and signals. Tests against a
 //! cluster are in `e2e`.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,6 +51,54 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Starts `run` with pages on a port of its own, and returns their address.
+fn with_pages(args: &[&str]) -> (Running, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
+        .args(["run", "--server=http://127.0.0.1:1", "--metrics-bind-address=127.0.0.1:0"])
+        .args(args)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let address = lines.by_ref().find_map(|line| {
+        let line = line.expect("UTF-8");
+        let (_, rest) = line.split_once("status_address=")?;
+        rest.split_whitespace().next().map(str::to_owned)
+    });
+    // An unread pipe would block it.
+    thread::spawn(move || lines.for_each(drop));
+    (Running(child), address.expect("it logs its address"))
+}
+
+fn request(address: &str, head: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the pages are served");
+    let length = body.len();
+    let text = format!("{head} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
+    stream.write_all(text.as_bytes()).expect("it reads");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("UTF-8");
+    response
+}
+
+#[test]
+fn flags_status_and_log_level_have_pages() {
+    let (_running, address) =
+        with_pages(&["--leader-elect=false", "--concurrent-endpoint-syncs=7"]);
+    let flagz = request(&address, "GET /flagz", "");
+    assert!(flagz.contains("endpointd flagz\nWarning: "), "{flagz}");
+    assert!(flagz.contains("\nconcurrent-endpoint-syncs=7\n"), "{flagz}");
+    assert!(flagz.contains("\nleader-elect=false\n"), "{flagz}");
+    let statusz = request(&address, "GET /statusz", "");
+    assert!(statusz.contains("\nUp: 0 hr 00 min "), "{statusz}");
+    assert!(statusz.contains("\nBinary version: "), "{statusz}");
+    assert!(request(&address, "GET /debug/flags/v", "").ends_with("\r\n\r\ninfo\n"));
+    let set = request(&address, "PUT /debug/flags/v", "debug");
+    assert!(set.contains("successfully set the log level to debug"), "{set}");
+    assert!(request(&address, "GET /debug/flags/v", "").ends_with("\r\n\r\ndebug\n"));
+    let unknown = request(&address, "PUT /debug/flags/v", "loud");
+    assert!(unknown.starts_with("HTTP/1.1 400 "), "{unknown}");
 }
 
 #[test]

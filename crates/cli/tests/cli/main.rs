@@ -6,5 +6,6 @@ mod diff;
 mod explain;
 mod plan;
 mod playground;
+mod plugin;
 mod run;
 mod test_cluster;
