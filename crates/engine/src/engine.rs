@@ -93,19 +93,20 @@ impl Engine {
     /// input, and at [`Self::wake_at`], until it returns `None`.
     pub fn next(&mut self, now: MonotonicTime) -> Option<Effect> {
         loop {
-            if let Some(effect) = self.syncs.pop_effect() {
+            let is_paused = now < self.outage.paused_until();
+            if let Some(effect) = self.syncs.pop_effect(&self.observed) {
                 if effect == Effect::RelistAll {
                     self.observed.accept_signals();
                 }
                 return Some(effect);
             }
-            if !self.can_plan() || now < self.outage.paused_until() {
+            if !is_paused && let Some(write) = self.syncs.pop_write() {
+                return Some(write);
+            }
+            if is_paused || !self.can_plan() {
                 return None;
             }
             self.enqueue_affected_by_topology(now);
-            if self.syncs.requests().is_full() {
-                return None;
-            }
             if let Some((work, planned)) = self.deferred.pop_due(now) {
                 self.resume_deferred(work, planned, now);
             } else {
@@ -120,7 +121,10 @@ impl Engine {
         if self.syncs.has_effects() {
             return Some(MonotonicTime::START);
         }
-        if !self.can_plan() || self.syncs.requests().is_full() {
+        if self.syncs.has_writes() {
+            return Some(self.outage.paused_until());
+        }
+        if !self.can_plan() {
             return None;
         }
         let due = [self.controllers.next_due(), self.deferred.next_due()].into_iter().flatten();
@@ -129,7 +133,7 @@ impl Engine {
 
     /// No request is in flight and no effect is waiting: the process can exit.
     pub fn is_idle(&self) -> bool {
-        self.syncs.requests().is_empty() && !self.syncs.has_effects()
+        self.syncs.is_idle()
     }
 
     /// The list of some resource is running.
@@ -139,7 +143,7 @@ impl Engine {
 
     /// Writes in flight.
     pub fn n_writes(&self) -> usize {
-        self.syncs.requests().n_writes()
+        self.syncs.n_writes()
     }
 
     /// A snapshot of the state for metrics, `/report`, and health checks.
@@ -167,11 +171,8 @@ impl Engine {
     /// Stops the controllers. Requests in flight end by their responses; nothing else is sent.
     fn stop(&mut self, now: MonotonicTime) {
         self.controllers.clear();
-        for effect in self.syncs.take_effects() {
-            match effect {
-                Effect::Send { id, .. } => self.on_write_result(id, WriteResult::NotLeader, now),
-                other => self.syncs.push_effect(other),
-            }
+        for id in self.syncs.take_unsent_writes() {
+            self.on_write_result(id, WriteResult::NotLeader, now);
         }
         self.deferred.clear(&mut self.controllers);
     }
@@ -262,7 +263,7 @@ impl Engine {
         let failures = state.keys.failure_mut(&work.owner.key);
         let required = failures.map(|one| std::mem::take(&mut one.reads_required));
         if let Some(reads) = required.filter(|reads| !reads.is_empty()) {
-            return self.syncs.start_reading(&work, reads, &self.observed, now);
+            return self.syncs.start_reading(&work, reads, now);
         }
         let (cache, state) = (self.observed.cache(), self.controllers.of(&work.owner));
         let planned = match planning::plan(cache, state, &self.plan_settings, &work.owner.key) {
@@ -312,7 +313,7 @@ impl Engine {
         if !unconfirmed.is_empty() {
             // Otherwise two absent objects would void each other's confirmation forever.
             keys.failure_entry(&work.owner.key).confirmed = confirmed;
-            return self.syncs.start_reading(&work, unconfirmed, &self.observed, now);
+            return self.syncs.start_reading(&work, unconfirmed, now);
         }
         let summary = work.summary(counts, hints, now).with_writes(&writes);
         match self.write_mode {
@@ -342,7 +343,7 @@ impl Engine {
 
     fn advance(&mut self, owner: &Owner, now: MonotonicTime) {
         let is_running = self.is_leading && self.controllers.of(owner).is_started();
-        if let Some(end) = self.syncs.advance(owner, is_running, &self.observed) {
+        if let Some(end) = self.syncs.advance(owner, is_running) {
             self.finish(owner, end, now);
         }
     }

@@ -219,6 +219,10 @@ impl InFlightSync {
         }
     }
 
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
     pub fn record_concurrent_write(&mut self) {
         self.has_concurrent_write = true;
     }

@@ -23,9 +23,11 @@ mod queue;
 mod deferred_deletes;
 mod planning;
 mod write_order;
+mod write_size;
 
 mod failure_events;
 mod in_flight;
+mod request_queue;
 mod requests;
 mod syncs;
 

@@ -9,9 +9,14 @@ use crate::RequestId;
 use crate::cache::{DirtyKeys, ObjectChange, PublishedEvent};
 use crate::in_flight::Owner;
 use crate::observed::ReadBaseline;
+use crate::write_size::approximate_bytes;
 
 /// Writes in flight at once, of all controllers together. More would only wait in the API server.
 pub const WRITES_MAX: usize = 64;
+/// Bytes of writes in flight, so that large ones do not reach their time-out together.
+pub const WRITE_BYTES_MAX: usize = 16 << 20;
+/// Live reads in flight at once.
+pub const READS_MAX: usize = 32;
 
 #[derive(Debug, Default)]
 pub struct Requests {
@@ -24,7 +29,6 @@ pub struct Requests {
     n_requests: u64,
     /// This request and those before it were sent before versions were rolled back.
     last_outdated: u64,
-    n_writes: usize,
 }
 
 #[derive(Debug)]
@@ -41,6 +45,7 @@ pub struct PendingWrite {
     pub verb: Verb,
     pub resource: PublishedResource,
     pub key: Key,
+    pub n_bytes: usize,
     /// The version it was computed from; none for a create.
     pub base_version: ResourceVersion,
     /// The object a delete is about; empty for other writes.
@@ -68,44 +73,49 @@ impl Requests {
         self.pending.is_empty()
     }
 
-    pub fn n_writes(&self) -> usize {
-        self.n_writes
+    /// The request, which has been sent or waits.
+    pub fn get(&self, id: RequestId) -> Option<&PendingRequest> {
+        self.pending.get(&id)
     }
 
-    /// No more writes are sent before a response arrives.
-    pub fn is_full(&self) -> bool {
-        self.n_writes >= WRITES_MAX
-    }
-
-    pub fn register_write(&mut self, owner: &Owner, write: &Write) -> RequestId {
+    /// Returns the size of the write, too.
+    pub fn register_write(&mut self, owner: &Owner, write: &Write) -> (RequestId, usize) {
         let (resource, key) = (write.resource(), write.key());
         let (verb, base_version, deleted_uid) = match write {
             Write::Create(_) => (Verb::Create, ResourceVersion::NONE, Uid::default()),
             Write::Update(object) => (Verb::Update, object.meta().resource_version, Uid::default()),
             Write::Delete(target) => (Verb::Delete, target.resource_version, target.uid.clone()),
         };
-        self.n_writes += 1;
         let (owner, target, events) = (owner.clone(), key.clone(), Vec::new());
+        let n_bytes = approximate_bytes(write);
         let id = self.register(PendingRequest::Write(PendingWrite {
             owner,
             verb,
             resource,
             key: target,
+            n_bytes,
             base_version,
             deleted_uid,
             events,
         }));
         self.writers.insert((resource, key), id);
-        id
+        (id, n_bytes)
     }
 
-    pub fn register_read(
-        &mut self,
-        owner: &Owner,
-        read: LiveRead,
-        baseline: ReadBaseline,
-    ) -> RequestId {
-        self.register(PendingRequest::Read(PendingRead { owner: owner.clone(), read, baseline }))
+    pub fn register_read(&mut self, owner: &Owner, read: LiveRead) -> RequestId {
+        let (owner, baseline) = (owner.clone(), ReadBaseline::default());
+        self.register(PendingRequest::Read(PendingRead { owner, read, baseline }))
+    }
+
+    /// A read is sent now: only what the watch reports later can be newer than its result. Returns
+    /// false if it was cancelled.
+    pub fn start_read(&mut self, id: RequestId, baseline: ReadBaseline) -> bool {
+        match self.pending.get_mut(&id) {
+            Some(PendingRequest::Read(pending)) => pending.baseline = baseline,
+            Some(PendingRequest::NodeRead(name)) => return self.node_reads.get(name) == Some(&id),
+            Some(PendingRequest::Write(_)) | None => return false,
+        }
+        true
     }
 
     /// None if the node is being read already.
@@ -141,7 +151,6 @@ impl Requests {
         let request = self.pending.remove(&id)?;
         match &request {
             PendingRequest::Write(write) => {
-                self.n_writes -= 1;
                 self.writers.remove(&(write.resource, write.key.clone()));
             }
             PendingRequest::Read(_) => {}
@@ -255,11 +264,11 @@ mod tests {
         let mut requests = Requests::default();
         let write = Write::Create(Object::Slice(Default::default()));
         let (resource, key) = (write.resource(), write.key());
-        let id = requests.register_write(&owner(), &write);
+        let (id, _) = requests.register_write(&owner(), &write);
         assert_eq!(requests.record_event(resource, &key, PublishedEvent::Deleted), Some(&owner()));
         let Some(PendingRequest::Write(pending)) = requests.complete(id) else { panic!("a write") };
         assert_eq!(pending.events, [PublishedEvent::Deleted]);
         assert_eq!(requests.record_event(resource, &key, PublishedEvent::Deleted), None);
-        assert_eq!(requests.n_writes(), 0);
+        assert!(requests.is_empty());
     }
 }

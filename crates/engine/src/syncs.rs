@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use endpointd_model::{Failure, LiveRead, SharedStr, Write, WriteResult};
+use endpointd_model::{Controller, Failure, LiveRead, SharedStr, Write, WriteResult};
 use hashbrown::HashMap;
 
 use crate::controllers::Work;
@@ -11,14 +11,35 @@ use crate::in_flight::{
     DeferredDelete, InFlightSync, Owner, ReadOutcome, Step, SyncEnd, SyncStart, UnansweredWrite,
 };
 use crate::observed::Observed;
-use crate::requests::{PendingRead, PendingRequest, PendingWrite, Requests};
+use crate::queue::Priority;
+use crate::request_queue::{Limits, RequestQueue};
+use crate::requests::{
+    PendingRead, PendingRequest, PendingWrite, READS_MAX, Requests, WRITE_BYTES_MAX, WRITES_MAX,
+};
 use crate::{Effect, MonotonicTime, RequestId, SyncSummary};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Syncs {
     in_flight: HashMap<Owner, InFlightSync>,
+    /// Those that have been sent, and those that wait in the two queues.
     requests: Requests,
+    writes: RequestQueue<(RequestId, Controller, Box<Write>)>,
+    reads: RequestQueue<(RequestId, LiveRead)>,
+    /// All effects that are not requests.
     effects: VecDeque<Effect>,
+}
+
+impl Default for Syncs {
+    fn default() -> Self {
+        let writes = Limits { seats_max: WRITES_MAX, bytes_max: WRITE_BYTES_MAX };
+        Self {
+            in_flight: HashMap::new(),
+            requests: Requests::default(),
+            writes: RequestQueue::new(writes),
+            reads: RequestQueue::new(Limits { seats_max: READS_MAX, bytes_max: usize::MAX }),
+            effects: VecDeque::new(),
+        }
+    }
 }
 
 impl Syncs {
@@ -30,23 +51,69 @@ impl Syncs {
         &mut self.requests
     }
 
+    /// Effects to perform now, apart from writes.
     pub fn has_effects(&self) -> bool {
-        !self.effects.is_empty()
+        !self.effects.is_empty() || self.reads.can_pop()
+    }
+
+    /// A write may be sent, unless there is a pause.
+    pub fn has_writes(&self) -> bool {
+        self.writes.can_pop()
+    }
+
+    /// Nothing is in flight or waits.
+    pub fn is_idle(&self) -> bool {
+        self.effects.is_empty() && self.requests.is_empty()
+    }
+
+    /// Writes in flight.
+    pub fn n_writes(&self) -> usize {
+        self.writes.n_in_flight()
     }
 
     pub fn push_effect(&mut self, effect: Effect) {
         self.effects.push_back(effect);
     }
 
-    pub fn pop_effect(&mut self) -> Option<Effect> {
-        self.effects.pop_front()
+    /// The next effect that is not a write.
+    pub fn pop_effect(&mut self, observed: &Observed) -> Option<Effect> {
+        self.effects.pop_front().or_else(|| self.pop_read(observed))
     }
 
-    pub fn take_effects(&mut self) -> VecDeque<Effect> {
-        std::mem::take(&mut self.effects)
+    pub fn pop_write(&mut self) -> Option<Effect> {
+        let (id, controller, write) = self.writes.pop()?;
+        Some(Effect::Send { id, controller, write })
     }
 
-    /// Sends creates and updates at once, all together. [`Self::advance`] sends the deletes.
+    fn pop_read(&mut self, observed: &Observed) -> Option<Effect> {
+        loop {
+            let (id, read) = self.reads.pop()?;
+            if self.requests.start_read(id, observed.read_baseline(&read)) {
+                return Some(Effect::LiveRead { id, read });
+            }
+            // The watch has reported the node meanwhile.
+            self.complete(id);
+        }
+    }
+
+    /// The writes that wait; nothing will send them.
+    pub fn take_unsent_writes(&mut self) -> Vec<RequestId> {
+        self.writes.take_waiting().into_iter().map(|(id, ..)| id).collect()
+    }
+
+    /// The request that this response is for; none if it was cancelled.
+    pub fn complete(&mut self, id: RequestId) -> Option<PendingRequest> {
+        match self.requests.get(id)? {
+            PendingRequest::Write(write) => {
+                self.writes.release(&write.key.namespace, write.n_bytes);
+            }
+            PendingRequest::Read(read) => self.reads.release(&read.owner.key.namespace, 0),
+            PendingRequest::NodeRead(_) => self.reads.release("", 0),
+        }
+        self.requests.complete(id)
+    }
+
+    /// Queues creates and updates, all together. [`Self::advance`] queues the deletes.
     pub fn start_writing(
         &mut self,
         work: &Work,
@@ -55,8 +122,7 @@ impl Syncs {
         now: MonotonicTime,
     ) {
         let OrderedWrites { first, deletes } = writes;
-        let sent: Vec<RequestId> =
-            first.into_iter().map(|write| self.send(&work.owner, write)).collect();
+        let sent = self.send(&work.owner, work.priority, first);
         let deferred = |(write, depends_on): (Write, Vec<usize>)| {
             let depends_on = depends_on.into_iter().map(|index| sent[index]).collect();
             DeferredDelete { write, depends_on }
@@ -67,17 +133,11 @@ impl Syncs {
         self.in_flight.insert(work.owner.clone(), sync);
     }
 
-    /// Sends reads; the key is planned when they are answered.
-    pub fn start_reading(
-        &mut self,
-        work: &Work,
-        reads: BTreeSet<LiveRead>,
-        observed: &Observed,
-        now: MonotonicTime,
-    ) {
+    /// Queues reads; the key is planned when they are answered.
+    pub fn start_reading(&mut self, work: &Work, reads: BTreeSet<LiveRead>, now: MonotonicTime) {
         let sync = InFlightSync::reading(start(work, now), reads.clone());
         self.in_flight.insert(work.owner.clone(), sync);
-        self.send_reads(&work.owner, reads, observed);
+        self.send_reads(&work.owner, work.priority, reads);
     }
 
     /// Planning failed; [`Self::advance`] ends the sync.
@@ -90,14 +150,15 @@ impl Syncs {
     pub fn read_nodes(&mut self, names: Vec<SharedStr>) {
         for name in names {
             if let Some(id) = self.requests.register_node_read(&name) {
-                self.effects.push_back(Effect::LiveRead { id, read: LiveRead::Node(name) });
+                let read = (id, LiveRead::Node(name));
+                self.reads.add("", Priority::Live, [(read, 0)]);
             }
         }
     }
 
     /// Returns the request that this response is for, unless it was cancelled.
     pub fn on_write_result(&mut self, id: RequestId, result: &WriteResult) -> Option<PendingWrite> {
-        let Some(PendingRequest::Write(request)) = self.requests.complete(id) else { return None };
+        let Some(PendingRequest::Write(request)) = self.complete(id) else { return None };
         if let Some(sync) = self.in_flight.get_mut(&request.owner) {
             if request.has_concurrent_write(result) {
                 sync.record_concurrent_write();
@@ -116,42 +177,42 @@ impl Syncs {
         self.in_flight.get_mut(&request.owner)?.on_read(&request.read, outcome)
     }
 
-    /// Sends what a sync needs next. Returns its end if nothing is left to send or to wait for.
-    pub fn advance(
-        &mut self,
-        owner: &Owner,
-        is_leading: bool,
-        observed: &Observed,
-    ) -> Option<SyncEnd> {
-        match self.in_flight.get_mut(owner)?.next_step(is_leading) {
+    /// Queues what a sync needs next. Returns its end if nothing is left to send or to wait for.
+    pub fn advance(&mut self, owner: &Owner, is_leading: bool) -> Option<SyncEnd> {
+        let sync = self.in_flight.get_mut(owner)?;
+        let priority = sync.priority();
+        match sync.next_step(is_leading) {
             Step::Wait => None,
             Step::Delete(writes) => {
-                for write in writes {
-                    self.send(owner, write);
-                }
+                self.send(owner, priority, writes);
                 None
             }
             Step::Read(reads) => {
-                self.send_reads(owner, reads, observed);
+                self.send_reads(owner, priority, reads);
                 None
             }
             Step::Finish => self.in_flight.remove(owner).map(InFlightSync::into_end),
         }
     }
 
-    fn send(&mut self, owner: &Owner, write: Write) -> RequestId {
-        let id = self.requests.register_write(owner, &write);
-        let (controller, write) = (owner.controller, Box::new(write));
-        self.effects.push_back(Effect::Send { id, controller, write });
-        id
+    fn send(&mut self, owner: &Owner, priority: Priority, writes: Vec<Write>) -> Vec<RequestId> {
+        let (requests, mut ids) = (&mut self.requests, Vec::with_capacity(writes.len()));
+        let outgoing = writes.into_iter().map(|write| {
+            let (id, n_bytes) = requests.register_write(owner, &write);
+            ids.push(id);
+            ((id, owner.controller, Box::new(write)), n_bytes)
+        });
+        self.writes.add(&owner.key.namespace, priority, outgoing);
+        ids
     }
 
-    fn send_reads(&mut self, owner: &Owner, reads: BTreeSet<LiveRead>, observed: &Observed) {
-        for read in reads {
-            let baseline = observed.read_baseline(&read);
-            let id = self.requests.register_read(owner, read.clone(), baseline);
-            self.effects.push_back(Effect::LiveRead { id, read });
-        }
+    fn send_reads(&mut self, owner: &Owner, priority: Priority, reads: BTreeSet<LiveRead>) {
+        let requests = &mut self.requests;
+        let outgoing = reads.into_iter().map(|read| {
+            let id = requests.register_read(owner, read.clone());
+            ((id, read), 0)
+        });
+        self.reads.add(&owner.key.namespace, priority, outgoing);
     }
 }
 

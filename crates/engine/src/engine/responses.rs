@@ -38,7 +38,7 @@ impl Engine {
         now: MonotonicTime,
     ) {
         let is_outdated = self.syncs.requests().is_outdated(id);
-        match self.syncs.requests_mut().complete(id) {
+        match self.syncs.complete(id) {
             Some(PendingRequest::NodeRead(name)) => {
                 let is_failed = matches!(result, LiveReadResult::Failed(_));
                 let changes = self.observed.apply_read(&LiveRead::Node(name), result);

@@ -52,6 +52,7 @@ fn request(verb: Verb, name: &str) -> PendingWrite {
         verb,
         resource: PublishedResource::Slices,
         key: Key::new("ns", name),
+        n_bytes: 0,
         base_version: if verb == Verb::Create { 0.into() } else { 5.into() },
         deleted_uid: Default::default(),
         events: Vec::new(),

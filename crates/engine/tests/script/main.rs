@@ -11,6 +11,7 @@ mod normal_operation;
 mod objects;
 mod random_faults;
 mod request_failures;
+mod requests_in_flight;
 mod server_errors;
 mod starting;
 mod version_rollback;
