@@ -1,12 +1,13 @@
 //! The client: writes, live reads, watches, and what it has found out about the server.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use endpointd_model::{LiveRead, LiveReadResult, WatchSignal, WatchedResource, Write, WriteResult};
 use endpointd_wire::Encoding;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
+use tokio::time::Instant;
 
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::election::WritePermit;
@@ -20,6 +21,8 @@ use crate::watcher;
 
 /// After this time a write or a live read counts as not answered.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// After a failed streaming list, lists are requested in pages for this long.
+const PAGES_TIME: Duration = Duration::from_secs(600);
 /// Ten times the size limit of an object in the API server.
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
 /// Writes and live reads that use a connection at the same time, so that descriptors remain for
@@ -42,7 +45,8 @@ pub struct Client {
 #[derive(Debug)]
 struct ServerCapabilities {
     supports_protobuf: AtomicBool,
-    supports_streaming_lists: AtomicBool,
+    /// Lists are requested in pages until then.
+    streaming_lists_after: Mutex<Instant>,
 }
 
 impl Client {
@@ -55,7 +59,7 @@ impl Client {
             .map(|qps| Arc::new(RateLimiter::new(qps, options.burst.unwrap_or(BURST))));
         let capabilities = Arc::new(ServerCapabilities {
             supports_protobuf: AtomicBool::new(true),
-            supports_streaming_lists: AtomicBool::new(true),
+            streaming_lists_after: Mutex::new(Instant::now()),
         });
         let transport = Arc::new(Transport::connect(options).await?);
         let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
@@ -68,9 +72,10 @@ impl Client {
         self.capabilities.supports_protobuf.store(false, Ordering::Relaxed);
     }
 
-    /// Lists in pages from now on, for servers whose streaming lists are broken.
+    /// Lists in pages for some time, for servers whose streaming lists are broken. One slow list is
+    /// no proof of that, and servers are updated.
     pub fn disable_streaming_lists(&self) {
-        self.capabilities.supports_streaming_lists.store(false, Ordering::Relaxed);
+        *self.streaming_lists_after() = Instant::now() + PAGES_TIME;
     }
 
     /// The URL of the server, for logs.
@@ -160,7 +165,12 @@ impl Client {
     }
 
     pub(crate) fn supports_streaming_lists(&self) -> bool {
-        self.capabilities.supports_streaming_lists.load(Ordering::Relaxed)
+        *self.streaming_lists_after() <= Instant::now()
+    }
+
+    fn streaming_lists_after(&self) -> MutexGuard<'_, Instant> {
+        let after = &self.capabilities.streaming_lists_after;
+        after.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn encoding(&self) -> Encoding {

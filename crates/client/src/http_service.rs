@@ -25,7 +25,12 @@ use crate::connect::ConnectError;
 
 /// For the TCP connection; the time limit of the request includes TLS.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const KEEPALIVE: Duration = Duration::from_secs(30);
+/// A connection without answers is closed after some seconds, whether it is idle or has sent data: a
+/// load balancer may have failed over silently.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
 /// Shorter than the idle time-outs of load balancers, so that we close first.
 const IDLE_MAX: Duration = Duration::from_secs(50);
 /// As many as the engine has writes in flight: a busy process opens no new ones.
@@ -40,6 +45,9 @@ pub(crate) fn build(config: Config) -> Result<HttpService, ConnectError> {
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_keepalive(Some(KEEPALIVE));
+    http.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+    #[cfg(target_os = "linux")]
+    http.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
     http.set_connect_timeout(Some(CONNECT_TIMEOUT));
     let unusable = |error: kube::Error| ConnectError::Unusable { reason: error_chain(&error) };
     let Some(proxy) = config.proxy_url.clone() else {

@@ -9,8 +9,8 @@ use endpointd_model::{Failure, FailureKind};
 use endpointd_wire::{Bytes, Encoding, Status, decode_status};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
 use kube::client::Body;
 use tokio::sync::Mutex;
 use tower::ServiceExt;
@@ -157,9 +157,16 @@ impl Transport {
         let encoding = encoding_of(&response);
         let retry_after = response.headers().get(RETRY_AFTER);
         let retry_after = retry_after.map(|value| String::from_utf8_lossy(value.as_bytes()).into());
+        if usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX) > n_bytes_max
+        {
+            return Err(too_long(request, n_bytes_max));
+        }
         let collected = Limited::new(response.into_body(), n_bytes_max).collect();
         let body = match tokio::time::timeout(timeout, collected).await {
             Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                return Err(too_long(request, n_bytes_max));
+            }
             Ok(Err(error)) => {
                 let reason = format!("the response broke off: {}", config::error_chain(&*error));
                 return Err(no_response(request, &reason));
@@ -250,6 +257,12 @@ fn no_response(request: &ApiRequest, reason: &str) -> TransportError {
     let message = format!("{}: {reason}", request.describe()).into();
     let failure = Failure { kind: FailureKind::Unreachable, message };
     TransportError { may_have_arrived: true, failure }
+}
+
+fn too_long(request: &ApiRequest, n_bytes_max: usize) -> TransportError {
+    let mut error = no_response(request, &format!("a response of more than {n_bytes_max} bytes"));
+    error.failure.kind = FailureKind::Unreadable;
+    error
 }
 
 impl ApiResponse {

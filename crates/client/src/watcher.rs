@@ -37,6 +37,9 @@ const SHORT_WATCHES_MAX: u32 = 4;
 const ERROR_BYTES_MAX: usize = 1 << 20;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A client that writes such objects could otherwise make us list without end.
+const UNDECODABLE_DELAY: Duration = Duration::from_secs(10);
+
 type SignalSender = mpsc::Sender<(WatchedResource, WatchSignal)>;
 
 pub(crate) async fn run(client: Client, resource: WatchedResource, sender: SignalSender) {
@@ -69,6 +72,8 @@ struct Watcher {
     /// The last watch was closed because it was idle for too long.
     was_idle: bool,
     backoff: Backoff,
+    /// Objects per page of a list; fewer if they are large.
+    n_page_objects: u32,
 }
 
 /// How one connection ended.
@@ -80,6 +85,10 @@ enum WatchEnd {
     },
     /// The position is too old (410): a new list is needed.
     Expired {
+        reason: String,
+    },
+    /// An event is lost because it cannot be decoded: a new list is needed, but not at any rate.
+    Undecodable {
         reason: String,
     },
     /// The last page of a list was received.
@@ -105,7 +114,8 @@ impl Watcher {
     fn new(client: Client, sender: SignalSender) -> Self {
         let backoff = Backoff::default();
         let (position, newest, reported, was_idle) = (None, None, None, false);
-        Self { client, sender, position, newest, reported, was_idle, backoff }
+        let n_page_objects = pages::OBJECTS_MAX;
+        Self { client, sender, position, newest, reported, was_idle, backoff, n_page_objects }
     }
 
     async fn run<T: Watched>(mut self) {
@@ -154,6 +164,11 @@ impl Watcher {
                 tracing::info!(resource, reason, "watch expired (410), relisting");
                 self.position = None;
                 Ok(self.backoff.next())
+            }
+            WatchEnd::Undecodable { reason } => {
+                tracing::info!(resource, reason, "event lost, relisting");
+                self.position = None;
+                Ok(UNDECODABLE_DELAY)
             }
             WatchEnd::StreamingUnsupported { reason } => {
                 tracing::info!(resource, reason, "no streaming lists, listing in pages");
@@ -237,7 +252,7 @@ impl Watcher {
         let resource = T::RESOURCE.as_str();
         tracing::warn!(resource, reason = %malformed, "failed to decode object");
         let identity = &malformed.identity;
-        if identity.name.is_empty() {
+        if identity.name.is_empty() && self.position.is_some() {
             return Ok(());
         }
         let key = Key::new(&*identity.namespace, &*identity.name);

@@ -120,6 +120,7 @@ impl Observed {
             WatchSignal::Event(event) => self.on_event(*event),
             WatchSignal::DecodeError { key, reason } => {
                 watch.record_decode_error(key.clone(), reason);
+                watch.has_nameless_object |= key.name.is_empty();
                 let epoch = watch.epoch;
                 self.cache.retain(resource, &key, epoch);
                 Reaction::Nothing
@@ -165,6 +166,10 @@ impl Observed {
 
     /// Removes what the list that has just been completed does not contain.
     pub fn remove_missing(&mut self, resource: WatchedResource) -> Changes {
+        if self.watch(resource).is_some_and(|watch| watch.has_nameless_object) {
+            // What seems to be missing may be the object whose name cannot be decoded.
+            return Changes::default();
+        }
         let (epoch, listed) = (self.epoch(resource), self.observed_version(resource));
         self.cache.remove_missing(resource, epoch, listed)
     }

@@ -22,6 +22,8 @@ pub struct WatchState {
     pub is_listing: bool,
     /// A list has been completed.
     pub is_synced: bool,
+    /// The name of an object in the list that is complete or running cannot be decoded.
+    pub has_nameless_object: bool,
     /// All events up to here have been received: within one resource, a watch never goes back.
     pub observed_version: ResourceVersion,
     /// Objects of the running list that the watch has reported as deleted before. Either the list
@@ -55,6 +57,7 @@ impl WatchState {
             epoch: ListEpoch::default(),
             is_listing: false,
             is_synced: false,
+            has_nameless_object: false,
             observed_version: ResourceVersion::NONE,
             suspect_replays: Vec::new(),
             contradictions: BTreeMap::new(),
@@ -79,6 +82,7 @@ impl WatchState {
     pub fn begin_list(&mut self) {
         self.epoch = self.epoch.next();
         self.is_listing = true;
+        self.has_nameless_object = false;
         self.decode_errors.clear();
         self.suspect_replays.clear();
         self.contradictions.clear();

@@ -35,7 +35,8 @@ pub enum WatchSignal {
     /// A list starts. Objects that have no event before `InitDone` do not exist.
     InitStarted,
     Event(Box<ResourceEvent>),
-    /// The object exists and cannot be decoded. The key of a node has an empty namespace.
+    /// The object exists and cannot be decoded. The key of a node has an empty namespace. In a list,
+    /// an empty name means that the object could be any.
     DecodeError {
         key: Key,
         reason: SharedStr,

@@ -38,7 +38,10 @@ pub use malformed::{Identity, Malformed};
 pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
 pub use stored::{SentObject, decode_stored};
-pub use watch::{Bookmark, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_watch_event};
+pub use watch::{
+    Bookmark, Deletion, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_deletion,
+    decode_watch_event,
+};
 
 /// Compiles and runs the example in the README.
 #[cfg(doctest)]

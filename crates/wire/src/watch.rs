@@ -163,6 +163,61 @@ pub fn decode_watch_event<T: Decoded>(
     })
 }
 
+/// What a `DELETED` event says even if its object cannot be decoded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deletion {
+    /// Empty for a node.
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    pub resource_version: ResourceVersion,
+}
+
+/// Decodes only the identity of a deleted object. `None`: the event is no deletion, or the identity
+/// itself cannot be decoded.
+pub fn decode_deletion(encoding: Encoding, frame: &Bytes) -> Option<Deletion> {
+    let (type_, identity): (String, DeletedMeta) = match encoding {
+        Encoding::Json => {
+            let RawJsonEvent { type_, object } = serde_json::from_slice(frame).ok()?;
+            let object: DeletedJson = serde_json::from_str(object.get()).ok()?;
+            (type_.into_owned(), object.metadata)
+        }
+        Encoding::Protobuf => {
+            let RawEvent { type_, object } = RawEvent::decode(frame.clone()).ok()?;
+            (type_, Unknown::open(&object.raw).ok()?.read::<DeletedMessage>().ok()?.metadata)
+        }
+    };
+    let DeletedMeta { name, namespace, uid, resource_version } = identity;
+    let resource_version = ResourceVersion::parse(&resource_version).ok()?;
+    let is_complete = type_ == "DELETED" && !name.is_empty() && !resource_version.is_none();
+    is_complete.then_some(Deletion { namespace, name, uid, resource_version })
+}
+
+/// An object without the fields that can be malformed.
+#[derive(Clone, PartialEq, prost::Message)]
+struct DeletedMessage {
+    #[prost(message, required, tag = "1")]
+    metadata: DeletedMeta,
+}
+
+#[derive(Deserialize)]
+struct DeletedJson {
+    metadata: DeletedMeta,
+}
+
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct DeletedMeta {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "3")]
+    namespace: String,
+    #[prost(string, tag = "5")]
+    uid: String,
+    #[prost(string, tag = "6")]
+    resource_version: String,
+}
+
 fn read_object<T: Decoded>(encoding: Encoding, object: &Bytes) -> Result<T, Malformed> {
     match encoding {
         Encoding::Json => from_json(object),
@@ -206,5 +261,69 @@ impl TryFrom<PartialMeta> for Bookmark {
                 .iter()
                 .any(|MapEntry { key, value }| key == INITIAL_EVENTS_END && value == "true"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use endpointd_model::Service;
+
+    use super::*;
+    use crate::envelope::seal;
+
+    /// Metadata with an annotation whose value is no UTF-8, as a client can write it by protobuf.
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Metadata {
+        #[prost(string, tag = "1")]
+        name: String,
+        #[prost(string, tag = "3")]
+        namespace: String,
+        #[prost(string, tag = "5")]
+        uid: String,
+        #[prost(string, tag = "6")]
+        resource_version: String,
+        #[prost(message, repeated, tag = "12")]
+        annotations: Vec<Annotation>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Annotation {
+        #[prost(string, tag = "1")]
+        key: String,
+        #[prost(bytes = "vec", tag = "2")]
+        value: Vec<u8>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Object {
+        #[prost(message, required, tag = "1")]
+        metadata: Metadata,
+    }
+
+    fn event(type_: &str) -> Bytes {
+        let annotations = vec![Annotation { key: "a".to_owned(), value: vec![0xff] }];
+        let metadata = Metadata {
+            name: "web".to_owned(),
+            namespace: "shop".to_owned(),
+            uid: "u".to_owned(),
+            resource_version: "7".to_owned(),
+            annotations,
+        };
+        let object = RawExtension { raw: seal("v1", "Service", &Object { metadata }).into() };
+        RawEvent { type_: type_.to_owned(), object }.encode_to_vec().into()
+    }
+
+    #[test]
+    fn deletion_of_an_object_that_is_no_utf8_has_its_identity() {
+        let frame = event("DELETED");
+        decode_watch_event::<Service>(Encoding::Protobuf, &frame).expect_err("no UTF-8");
+        let deletion = Deletion {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+            uid: "u".to_owned(),
+            resource_version: 7.into(),
+        };
+        assert_eq!(decode_deletion(Encoding::Protobuf, &frame), Some(deletion));
+        assert_eq!(decode_deletion(Encoding::Protobuf, &event("MODIFIED")), None);
     }
 }

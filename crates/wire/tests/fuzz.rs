@@ -9,8 +9,8 @@ use std::fs;
 use endpointd_fuzz::{Format, Target, fuzz, outcome_of};
 use endpointd_model::{EndpointSlice, Endpoints, Node, Object, Pod, Service};
 use endpointd_wire::{
-    AnyObject, Bytes, Decoded, Encoding, Frames, Malformed, SentObject, decode, decode_list,
-    decode_status, decode_stored, decode_watch_event, encode, flatten,
+    AnyObject, Bytes, Decoded, Encoding, Frames, Malformed, SentObject, decode, decode_deletion,
+    decode_list, decode_status, decode_stored, decode_watch_event, encode, flatten,
 };
 use serde_json::Value;
 
@@ -190,6 +190,11 @@ fn read_events(encoding: Encoding, frame: &Bytes) -> String {
     [
         outcome(decode_watch_event::<Pod>(encoding, frame)),
         outcome(decode_watch_event::<EndpointSlice>(encoding, frame)),
+        if decode_deletion(encoding, frame).is_some() {
+            "deletion".to_owned()
+        } else {
+            String::new()
+        },
     ]
     .concat()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::ObjectEvent;
+use endpointd_model::{FailureKind, ObjectEvent};
 use endpointd_wire::{Page, decode_list};
 
 use super::watched::Watched;
@@ -11,7 +11,9 @@ use crate::request::{ApiRequest, Start};
 use crate::transport::TransportError;
 
 /// As client-go's pager.
-const OBJECTS_MAX: u32 = 500;
+pub(super) const OBJECTS_MAX: u32 = 500;
+/// A page that is too long is requested with fewer objects.
+const PAGE_SHRINKING: u32 = 5;
 const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// A page of pods of a quarter of a megabyte each.
 const PAGE_BYTES_MAX: usize = 128 << 20;
@@ -42,14 +44,19 @@ impl Watcher {
         }
     }
 
-    async fn read_page<T: Watched>(&self, token: Option<&str>) -> Result<Page<T>, WatchEnd> {
-        let request = ApiRequest::of_page(T::RESOURCE, token, OBJECTS_MAX);
+    async fn read_page<T: Watched>(&mut self, token: Option<&str>) -> Result<Page<T>, WatchEnd> {
+        let request = ApiRequest::of_page(T::RESOURCE, token, self.n_page_objects);
         let request = self.client.with_accept(request);
         let response = self.client.transport.request(&request, PAGE_TIMEOUT, PAGE_BYTES_MAX).await;
         let response = match response {
             Ok(response) if response.code == 200 => response,
             // An expired continue token starts the list again.
             Ok(response) => return Err(end_of_error(&request, Start::Everything, &response)),
+            Err(TransportError { failure, .. }) if failure.kind == FailureKind::Unreadable => {
+                // The page is too long. The list starts again, because its token may be old by then.
+                self.n_page_objects = (self.n_page_objects / PAGE_SHRINKING).max(1);
+                return Err(WatchEnd::Failed { failure, retry_after: Duration::ZERO });
+            }
             Err(TransportError { failure, .. }) => {
                 return Err(WatchEnd::Failed { failure, retry_after: Duration::ZERO });
             }

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use endpointd_model::{Failure, FailureKind, ObjectEvent};
-use endpointd_wire::{Bytes, Encoding, Frames, Malformed, WatchEvent, decode_watch_event};
+use endpointd_wire::{
+    Bytes, Encoding, Frames, Malformed, WatchEvent, decode_deletion, decode_watch_event,
+};
 use http::Response;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -146,18 +148,22 @@ impl Watcher {
 
     /// Returns how the watch ends, if it cannot go on after this frame.
     async fn on_malformed<T: Watched>(
-        &self,
+        &mut self,
         malformed: &Malformed,
         encoding: Encoding,
         frame: &Bytes,
     ) -> Result<Option<WatchEnd>, ReceiverGone> {
         self.report_decode_error::<T>(malformed).await?;
-        // The deletion of an object that cannot be decoded cannot be reported, and an object
-        // without a name cannot be reported at all: a new list shows what exists.
-        let is_nameless = malformed.identity.name.is_empty();
-        let needs_list = is_nameless || is_deletion(encoding, frame);
-        let is_listing = self.position.is_none();
-        Ok((!is_listing && needs_list).then(|| WatchEnd::Expired { reason: malformed.to_string() }))
+        if self.position.is_none() {
+            return Ok(None);
+        }
+        if let Some(deletion) = decode_deletion(encoding, frame) {
+            self.emit_object(ObjectEvent::Deleted(T::of_deletion(deletion))).await?;
+            return Ok(None);
+        }
+        // An object without a name cannot be reported: a new list shows what exists.
+        let is_lost = malformed.identity.name.is_empty() || is_deletion(encoding, frame);
+        Ok(is_lost.then(|| WatchEnd::Undecodable { reason: malformed.to_string() }))
     }
 }
 

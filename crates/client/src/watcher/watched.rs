@@ -1,15 +1,18 @@
 //! The differences between the five watched resources.
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, Node, ObjectEvent, Pod, ResourceEvent, ResourceVersion, Service,
-    SharedStr, WatchedResource,
+    EndpointSlice, Endpoints, Key, Meta, Node, ObjectEvent, Pod, ResourceEvent, ResourceVersion,
+    Service, SharedStr, Uid, WatchedResource,
 };
-use endpointd_wire::Decoded;
+use endpointd_wire::{Decoded, Deletion};
 
 pub(super) trait Watched: Decoded + Send + Sync + 'static {
     const RESOURCE: WatchedResource;
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent;
+
+    /// A deleted object of which only the identity could be decoded.
+    fn of_deletion(deletion: Deletion) -> Self;
 
     /// The namespace of a node is empty.
     fn key(&self) -> Key;
@@ -23,6 +26,12 @@ impl Watched for Service {
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Service(event)
+    }
+
+    fn of_deletion(deletion: Deletion) -> Self {
+        let Deletion { namespace, name, uid, resource_version } = deletion;
+        let (namespace, name, uid) = (namespace.into(), name.into(), Uid::from(&*uid));
+        Self { namespace, name, uid, resource_version, ..Self::default() }
     }
 
     fn key(&self) -> Key {
@@ -41,6 +50,12 @@ impl Watched for Pod {
         ResourceEvent::Pod(event)
     }
 
+    fn of_deletion(deletion: Deletion) -> Self {
+        let Deletion { namespace, name, uid, resource_version } = deletion;
+        let (namespace, name, uid) = (namespace.into(), name.into(), Uid::from(&*uid));
+        Self { namespace, name, uid, resource_version, ..Self::default() }
+    }
+
     fn key(&self) -> Key {
         Pod::key(self)
     }
@@ -55,6 +70,11 @@ impl Watched for Node {
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Node(event)
+    }
+
+    fn of_deletion(deletion: Deletion) -> Self {
+        let Deletion { name, resource_version, .. } = deletion;
+        Self { name: name.into(), resource_version, ..Self::default() }
     }
 
     fn key(&self) -> Key {
@@ -73,6 +93,10 @@ impl Watched for Endpoints {
         ResourceEvent::Endpoints(event)
     }
 
+    fn of_deletion(deletion: Deletion) -> Self {
+        Self { meta: meta_of(deletion), ..Self::default() }
+    }
+
     fn key(&self) -> Key {
         self.meta.key()
     }
@@ -89,6 +113,10 @@ impl Watched for EndpointSlice {
         ResourceEvent::Slice(event)
     }
 
+    fn of_deletion(deletion: Deletion) -> Self {
+        Self { meta: meta_of(deletion), ..Self::default() }
+    }
+
     fn key(&self) -> Key {
         self.meta.key()
     }
@@ -96,4 +124,10 @@ impl Watched for EndpointSlice {
     fn version(&self) -> ResourceVersion {
         self.meta.resource_version
     }
+}
+
+fn meta_of(deletion: Deletion) -> Meta {
+    let Deletion { namespace, name, uid, resource_version } = deletion;
+    let (namespace, name, uid) = (namespace.into(), name.into(), Uid::from(&*uid));
+    Meta { namespace, name, uid, resource_version, ..Meta::default() }
 }

@@ -23,6 +23,8 @@ pub enum Reply {
     Whole { code: u16, headers: &'static str, body: String },
     /// A watch: these chunks, sent one by one, and then this end.
     Stream { chunks: Vec<String>, end: End },
+    /// The head of a response that declares a length, and nothing of its body.
+    Declared { n_bytes: usize },
     /// Reads the request and closes the connection.
     HangUp,
 }
@@ -105,6 +107,15 @@ async fn serve(mut socket: TcpStream, script: impl Fn(&Request) -> Reply) {
     while let Some(request) = read_request(&mut socket).await {
         match script(&request) {
             Reply::HangUp => return,
+            Reply::Declared { n_bytes } => {
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+                     content-length: {n_bytes}\r\n\r\n"
+                );
+                let _ = socket.write_all(head.as_bytes()).await;
+                let _ = socket.read(&mut [0]).await;
+                return;
+            }
             Reply::Whole { code, headers, body } => {
                 let head = format!(
                     "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\n{headers}\

@@ -244,14 +244,74 @@ async fn malformed_object_does_not_stop_the_watch() {
                 ],
                 End::Hold,
             ),
-            _ => watch(vec![list_end(20)], End::Hold),
+            _ => panic!("a list is not needed"),
         }
     })
     .await;
     listener.expect(&["init", "decode error shop/bad", "applied web@3", "init done 5"]).await;
     listener.expect(&["decode error shop/bad", "applied web@7"]).await;
-    // Only a list without the object can show that it was deleted.
-    listener.expect(&["decode error shop/bad", "init", "init done 20"]).await;
+    listener.expect(&["decode error shop/bad", "deleted bad@4"]).await;
+}
+
+#[tokio::test]
+async fn deletion_without_a_name_needs_a_list_after_a_pause() {
+    let mut listener = Listener::start(|number, _| match number {
+        0 => list_of_web(vec![line("DELETED", &json!({"metadata": {"name": 7}}))], End::Hold),
+        _ => open_watch(vec![list_end(20)]),
+    })
+    .await;
+    listener.expect(&["init", "applied web@3", "init done 5"]).await;
+    tokio::time::pause();
+    let before = tokio::time::Instant::now();
+    assert_eq!(listener.next().await, "init");
+    assert!(before.elapsed() >= Duration::from_secs(10), "{:?}", before.elapsed());
+}
+
+#[tokio::test]
+async fn object_without_a_name_in_a_list_is_reported() {
+    let nameless = json!({"metadata": {"name": 7}});
+    let mut listener = Listener::start(move |_, _| {
+        watch(
+            vec![line("ADDED", &nameless), line("ADDED", &service("web", 3)), list_end(5)],
+            End::Hold,
+        )
+    })
+    .await;
+    listener.expect(&["init", "decode error /", "applied web@3", "init done 5"]).await;
+}
+
+#[tokio::test]
+async fn page_that_is_too_long_is_requested_with_fewer_objects() {
+    let mut listener = Listener::start(|_, request| {
+        if request.path.ends_with("?limit=500") {
+            // The body need not be sent: its declared length is too much.
+            return Reply::Declared { n_bytes: 200 << 20 };
+        }
+        page_or_error(422, request)
+    })
+    .await;
+    let first = listener.next().await;
+    assert!(first.starts_with("disconnected: list services: a response of more"), "{first}");
+    listener.expect(&["init", "applied a@1", "applied b@2", "init done 30"]).await;
+    assert!(listener.paths().iter().any(|path| path.ends_with("?limit=100")));
+}
+
+#[tokio::test]
+async fn streaming_lists_are_tried_again_later() {
+    let mut listener = Listener::start(|number, request| match number {
+        0 => status(422, "Invalid", "sendInitialEvents is forbidden"),
+        _ if request.path.contains("sendInitialEvents") => open_watch(vec![list_end(40)]),
+        _ => match request.path.contains("watch=1") {
+            true => status(410, "Expired", "too old"),
+            false => page_or_error(422, request),
+        },
+    })
+    .await;
+    listener.expect(&["init", "applied a@1", "applied b@2", "init done 30"]).await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(601)).await;
+    tokio::time::resume();
+    while listener.next().await != "init done 40" {}
 }
 
 #[tokio::test]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use endpointd_model::{LiveRead, Object, PublishedResource, WatchedResource};
+use endpointd_engine::Input;
+use endpointd_model::{LiveRead, Object, PublishedResource, WatchSignal, WatchedResource};
 
 use crate::objects::{addresses, converged, endpoints, key, node, pod};
 
@@ -26,6 +27,27 @@ fn service_missing_only_from_the_cache_keeps_its_endpoints() {
     cluster.remove_pod(&key("web-0"));
     cluster.run();
     assert_eq!(addresses(&cluster, "web").len(), 1, "its pods are still tracked");
+}
+
+/// Any of the cached objects may be the one whose name cannot be decoded.
+#[test]
+fn list_with_a_nameless_object_removes_nothing() {
+    let mut cluster = converged(&[("web", 2)]);
+    let resource = WatchedResource::Pods;
+    let nameless = endpointd_model::Key::new("", "");
+    cluster.drop_pending_events(resource);
+    for signal in [
+        WatchSignal::InitStarted,
+        WatchSignal::DecodeError { key: nameless, reason: "no name".into() },
+        WatchSignal::InitDone(cluster.version()),
+    ] {
+        cluster.handle(Input::Watch(resource, signal));
+    }
+    cluster.advance(Duration::from_secs(60));
+    assert_eq!((addresses(&cluster, "web").len(), cluster.sent.len()), (2, 0));
+    cluster.list_nothing(resource);
+    cluster.advance(Duration::from_secs(60));
+    assert_eq!(addresses(&cluster, "web").len(), 0, "a complete list decides");
 }
 
 #[test]
