@@ -11,27 +11,32 @@ mod explain;
 mod input;
 mod output;
 mod plan;
-#[cfg(feature = "playground")]
+#[cfg(all(feature = "playground", target_os = "linux"))]
 mod playground;
-#[cfg(any(test, not(feature = "playground")))]
+#[cfg(any(test, not(all(feature = "playground", target_os = "linux"))))]
 mod playground_disabled;
+#[cfg(target_os = "linux")]
 mod run;
 mod shared_flags;
 mod stderr;
 mod target;
 mod terminal;
+#[cfg(target_os = "linux")]
 mod tokio_runtime;
 mod yaml_output;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+#[cfg(target_os = "linux")]
+use clap::ArgMatches;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-#[cfg(not(feature = "playground"))]
+#[cfg(not(all(feature = "playground", target_os = "linux")))]
 use playground_disabled as playground;
 
 /// The allocator with the lowest resident memory of those measured; tuned in `.cargo/config.toml`.
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -51,6 +56,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Playground(playground::Flags),
+    #[cfg(target_os = "linux")]
     Run(Box<run::Flags>),
     Plan(plan::Flags),
     Explain(Box<explain::Flags>),
@@ -75,6 +81,7 @@ fn command() -> clap::Command {
 }
 
 /// The flags of the subcommand with their values, defaults included, for `/flagz`.
+#[cfg(target_os = "linux")]
 fn flag_values(matches: &ArgMatches) -> run::FlagValues {
     let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
     let command = Cli::command();
@@ -95,6 +102,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         Command::Playground(flags) => playground::run(&flags).map(|()| ExitCode::SUCCESS),
+        #[cfg(target_os = "linux")]
         Command::Run(flags) => run::run(&flags, flag_values(&matches)).map(|()| ExitCode::SUCCESS),
         Command::Plan(flags) => plan::run(&flags),
         Command::Explain(flags) => explain::run(&flags),

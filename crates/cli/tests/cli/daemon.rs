@@ -7,7 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::run::CommandOutput;
+use crate::test_cluster::{TestCluster, namespace, node, pod, service};
 
 fn daemon(args: &[&str]) -> CommandOutput {
     crate::run::run(&[], &[&["run"], args].concat(), b"")
@@ -54,9 +57,10 @@ impl Drop for Running {
 }
 
 /// Starts `run` with pages on a port of its own, and returns their address.
-fn with_pages(args: &[&str]) -> (Running, String) {
+fn with_pages(server: &str, args: &[&str]) -> (Running, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
-        .args(["run", "--server=http://127.0.0.1:1", "--metrics-bind-address=127.0.0.1:0"])
+        .args(["run", "--server", server, "--metrics-bind-address=127.0.0.1:0"])
+        .args(["--leader-elect=false"])
         .args(args)
         .stderr(Stdio::piped())
         .spawn()
@@ -84,8 +88,7 @@ fn request(address: &str, head: &str, body: &str) -> String {
 
 #[test]
 fn flags_status_and_log_level_have_pages() {
-    let (_running, address) =
-        with_pages(&["--leader-elect=false", "--concurrent-endpoint-syncs=7"]);
+    let (_running, address) = with_pages("http://127.0.0.1:1", &["--concurrent-endpoint-syncs=7"]);
     let flagz = request(&address, "GET /flagz", "");
     assert!(flagz.contains("endpointd flagz\nWarning: "), "{flagz}");
     assert!(flagz.contains("\nconcurrent-endpoint-syncs=7\n"), "{flagz}");
@@ -99,6 +102,55 @@ fn flags_status_and_log_level_have_pages() {
     assert!(request(&address, "GET /debug/flags/v", "").ends_with("\r\n\r\ndebug\n"));
     let unknown = request(&address, "PUT /debug/flags/v", "loud");
     assert!(unknown.starts_with("HTTP/1.1 400 "), "{unknown}");
+}
+
+/// The daemon may not create slices, and `explain` has no access to the cluster.
+#[test]
+fn explain_asks_a_running_endpointd_about_errors() {
+    let cluster = TestCluster::start(&["/namespaces/shop/endpointslices"]);
+    let objects =
+        [service("shop", "web", json!({"app": "web"})), pod("shop", "web-1", "web", "10.0.0.1")];
+    cluster.add(&[namespace("shop"), node("node-1")]);
+    cluster.add(&objects);
+    let (_running, address) = with_pages(&cluster.url, &[]);
+    let dump = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
+    let url = format!("http://{address}");
+    let args = ["explain", "web", "-f", "dump.json", "--endpointd", &url];
+    let started = Instant::now();
+    loop {
+        let output = crate::run::run(&[("dump.json", &dump)], &args, b"");
+        if output.out.contains("endpointd cannot write: ") && output.out.contains("EPD803") {
+            return;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{output:?}");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A dry run differs as long as nobody else writes, and sends nothing.
+#[test]
+fn a_dry_run_reports_differences_and_writes_nothing() {
+    let cluster = TestCluster::start(&[]);
+    cluster.add(&[namespace("shop"), node("node-1")]);
+    cluster.add(&[
+        service("shop", "web", json!({"app": "web"})),
+        pod("shop", "web-1", "web", "10.0.0.1"),
+    ]);
+    let (_running, address) = with_pages(&cluster.url, &["--dry-run"]);
+    let started = Instant::now();
+    let report = loop {
+        let report = request(&address, "GET /report", "");
+        if report.contains(r#""differs":2"#) {
+            break report;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{report}");
+        thread::sleep(Duration::from_millis(100));
+    };
+    assert!(report.contains(r#""key":"shop/web""#), "{report}");
+    assert!(report.contains(r#""state":"dry_run""#), "{report}");
+    let metrics = request(&address, "GET /metrics", "");
+    assert!(metrics.contains("\nendpointd_shadow_keys{state=\"differs\"} 2\n"), "{metrics}");
+    assert_eq!(cluster.n_writes(), 0);
 }
 
 #[test]

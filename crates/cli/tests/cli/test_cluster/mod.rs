@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use endpointd_apiserver::http::{Shared, router};
@@ -32,7 +32,8 @@ const KINDS: [(&str, &str, &str); 7] = [
 pub struct TestCluster {
     pub url: String,
     shared: Shared,
-    paths: Arc<Mutex<Vec<String>>>,
+    /// Methods and paths.
+    requests: Arc<Mutex<Vec<(Method, String)>>>,
     _stop: oneshot::Sender<()>,
 }
 
@@ -41,13 +42,13 @@ impl TestCluster {
     pub fn start(forbidden: &'static [&'static str]) -> Self {
         let server = Server::new(Box::new(SystemClockAndIds), Settings::default());
         let shared = Shared::new(server);
-        let paths = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let (started, address) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
-        let (served, recorded) = (shared.clone(), Arc::clone(&paths));
+        let (served, recorded) = (shared.clone(), Arc::clone(&requests));
         thread::spawn(move || serve(served, recorded, forbidden, &started, stopped));
         let address: SocketAddr = address.recv().expect("the server starts");
-        Self { url: format!("http://{address}"), shared, paths, _stop: stop }
+        Self { url: format!("http://{address}"), shared, requests, _stop: stop }
     }
 
     /// Creates objects, with their status.
@@ -80,7 +81,13 @@ impl TestCluster {
 
     /// The paths that were read, without queries.
     pub fn paths(&self) -> Vec<String> {
-        self.paths.lock().expect("no panic").clone()
+        let requests = self.requests.lock().expect("no panic");
+        requests.iter().map(|(_, path)| path.clone()).collect()
+    }
+
+    pub fn n_writes(&self) -> usize {
+        let requests = self.requests.lock().expect("no panic");
+        requests.iter().filter(|(method, _)| method != Method::GET).count()
     }
 }
 
@@ -92,7 +99,7 @@ fn kind_of(object: &Value) -> &'static Kind {
 
 fn serve(
     shared: Shared,
-    paths: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<(Method, String)>>>,
     forbidden: &'static [&'static str],
     started: &std::sync::mpsc::Sender<SocketAddr>,
     stopped: oneshot::Receiver<()>,
@@ -103,7 +110,8 @@ fn serve(
         started.send(listener.local_addr().expect("an address")).expect("the test waits");
         let guard = move |request: Request, next: Next| {
             let path = request.uri().path().to_owned();
-            paths.lock().expect("no panic").push(path.clone());
+            let made = (request.method().clone(), path.clone());
+            requests.lock().expect("no panic").push(made);
             async move {
                 match forbidden.iter().any(|end| path.ends_with(end)) {
                     true => forbidden_response(&path),
