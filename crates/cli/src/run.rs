@@ -5,6 +5,7 @@ mod flags;
 mod log;
 mod pages;
 mod resolve;
+mod serving;
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -20,12 +21,9 @@ pub fn run(flags: &Flags, flag_values: FlagValues) -> Result<(), CliError> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     let log_level = log::start(flags.log_format, flags.log_level);
-    let is_loopback = options.status.is_some_and(|address| address.ip().is_loopback());
     let options = Options {
-        // Others on the network must neither see the flags nor change the log level.
-        added_pages: is_loopback.then(|| -> endpointd_status::AddedPages {
-            Box::new(move |status, _| pages::router(status, flag_values, log_level))
-        }),
+        // For the loopback interface: others must neither see the flags nor change the log level.
+        added_pages: Some(Box::new(move |status, _| pages::router(status, flag_values, log_level))),
         ..options
     };
     descriptor_limit::raise();
@@ -38,13 +36,16 @@ pub fn run(flags: &Flags, flag_values: FlagValues) -> Result<(), CliError> {
 fn cli_error(error: RunError) -> CliError {
     let hint = match &error {
         RunError::Connect(_) => "",
-        RunError::Bind { .. } => "choose another with `--metrics-bind-address`, or `0` for none",
+        RunError::Bind { .. } => {
+            "choose another with `--secure-port` or `--metrics-bind-address`, or `0` for none"
+        }
+        RunError::Tls(_) => "",
         RunError::Election(_) => "see `--leader-elect-lease-duration` and related flags",
         RunError::Thread(_) => "check the limit of threads (`ulimit -u`)",
         RunError::TaskEnd(_) => "this is a bug: please report it with the log",
     };
     let message = error.to_string();
-    // A connection error contains its own hint.
+    // Errors of connecting and of TLS contain their own hint.
     match message.split_once("\nhint: ") {
         Some((message, hint)) => CliError::new(message, hint),
         None => CliError::new(message, hint),

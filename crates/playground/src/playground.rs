@@ -224,6 +224,7 @@ async fn start_controllers(options: &Options, kubeconfig: &Path) -> Result<Contr
         },
         election: None,
         status: Some((Ipv4Addr::LOCALHOST, 0).into()),
+        secure_serving: None,
         added_pages: None,
         version: options.version.as_str().into(),
     };

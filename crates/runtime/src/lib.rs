@@ -9,8 +9,10 @@ mod run;
 
 mod event_loop;
 
+mod client_authorities;
 mod dispatcher;
 mod leadership;
+mod listeners;
 mod shadow;
 mod state_log;
 mod status_publisher;
@@ -18,5 +20,7 @@ mod status_server;
 mod supervisor;
 mod watches;
 
+pub use endpointd_secure_serving::{CertificateSource, GuardOptions, TlsOptions, TlsVersion};
+pub use listeners::SecureServing;
 pub use run::{Options, RunError, Running, run};
 pub use supervisor::TaskEnd;

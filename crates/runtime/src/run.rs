@@ -10,17 +10,18 @@ use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, ConnectError, ConnectOptions};
 use endpointd_engine::{Engine, Settings, WriteMode};
 use endpointd_model::SharedStr;
+use endpointd_secure_serving::TlsError;
 use endpointd_status::{
-    AddedPages, KeyQueries, LeadershipStatus, Metrics, ProcessInfo, Site, StatusHandle,
+    AddedPages, KeyQueries, LeadershipStatus, Metrics, ProcessInfo, StatusHandle,
 };
-use tokio::net::TcpListener;
 
 use crate::dispatcher::RequestDispatcher;
 use crate::event_loop::EventLoop;
 use crate::leadership::Leadership;
+use crate::listeners::{Listeners, SecureServing};
 use crate::shadow::Shadow;
 use crate::status_publisher::StatusPublisher;
-use crate::status_server::StatusServer;
+use crate::status_server::{Pages, StatusServer};
 use crate::supervisor::{Supervisor, TaskEnd};
 use crate::watches::WatchTasks;
 
@@ -29,8 +30,10 @@ pub struct Options {
     pub settings: Settings,
     /// `None`: no leader election, this process always writes.
     pub election: Option<ElectionOptions>,
-    /// Where metrics, health checks, and status are served; `None`: nowhere.
+    /// Where the pages are served over plain HTTP, for processes of the same host; `None`: nowhere.
     pub status: Option<SocketAddr>,
+    /// Where the pages are served over HTTPS to those who may see them; `None`: nowhere.
+    pub secure_serving: Option<SecureServing>,
     /// Further pages for the loopback server.
     pub added_pages: Option<AddedPages>,
     pub version: SharedStr,
@@ -40,16 +43,20 @@ pub struct Options {
 pub struct Running {
     pub status: StatusHandle,
     pub metrics: Metrics,
-    /// The address of the status server, if there is one.
+    /// The address of the plain HTTP server, if there is one.
     pub address: Option<SocketAddr>,
+    /// The address of the HTTPS server, if there is one.
+    pub secure_address: Option<SocketAddr>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error("cannot serve metrics on `{address}`: {reason}")]
+    #[error("cannot serve pages on `{address}`: {reason}")]
     Bind { address: SocketAddr, reason: io::Error },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error(transparent)]
     Election(#[from] InvalidElectionConfig),
     #[error("cannot start the thread of the status server: {0}")]
@@ -65,16 +72,14 @@ pub async fn run(
     on_start: impl FnOnce(Running),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let Options { connect, settings, election, status, added_pages, version } = options;
+    let Options { connect, settings, election, status, secure_serving, added_pages, version } =
+        options;
     if let Some(election) = &election {
         election.check()?;
     }
-    let client = Client::connect(connect).await?;
-    let listener = match status {
-        Some(address) => Some(bind(address).await?),
-        None => None,
-    };
-    let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+    let client = Client::connect(connect.clone()).await?;
+    let listeners = Listeners::open(status, secure_serving, connect).await?;
+    let (address, secure_address) = (listeners.address(), listeners.secure_address());
     match settings.write_mode {
         WriteMode::Send => {}
         WriteMode::DryRun => tracing::info!("dry run: writes nothing, takes no lease"),
@@ -82,16 +87,17 @@ pub async fn run(
     tracing::info!(
         server = client.server(),
         status_address = address.map(tracing::field::display),
+        secure_address = secure_address.map(tracing::field::display),
         "starting"
     );
     let process = process_info(version, election.as_ref());
     let (status, key_queries) =
         StatusHandle::new(process, initial_leadership(settings.write_mode, election.as_ref()));
     let metrics = Metrics::new();
-    on_start(Running { status: status.clone(), metrics: metrics.clone(), address });
+    on_start(Running { status: status.clone(), metrics: metrics.clone(), address, secure_address });
 
     let parts =
-        Parts { client, settings, election, listener, added_pages, status, key_queries, metrics };
+        Parts { client, settings, election, listeners, added_pages, status, key_queries, metrics };
     let (mut event_loop, server) = parts.start()?;
     let ended = event_loop.run_until(shutdown).await;
     let EventLoop { leadership, watches, mut supervisor, dispatcher, .. } = event_loop;
@@ -111,7 +117,7 @@ struct Parts {
     client: Client,
     settings: Settings,
     election: Option<ElectionOptions>,
-    listener: Option<std::net::TcpListener>,
+    listeners: Listeners,
     added_pages: Option<AddedPages>,
     status: StatusHandle,
     key_queries: KeyQueries,
@@ -125,18 +131,16 @@ impl Parts {
             client,
             settings,
             election,
-            listener,
+            listeners,
             added_pages,
             status,
             key_queries,
             metrics,
         } = self;
         let mut supervisor = Supervisor::default();
-        let server = listener.map(|listener| {
-            let site = site(status.clone(), metrics.clone(), added_pages);
-            StatusServer::start(listener, site, &mut supervisor)
-        });
-        let server = server.transpose().map_err(RunError::Thread)?;
+        let pages = Pages { status: status.clone(), metrics: metrics.clone(), added_pages };
+        let server = StatusServer::start(listeners, pages, &mut supervisor);
+        let server = server.map_err(RunError::Thread)?;
         let leadership = Leadership::start(client.clone(), election, &mut supervisor)?;
         let (recorder, recorder_task) = Recorder::new(client.clone());
         supervisor.spawn("events", recorder_task);
@@ -161,26 +165,6 @@ impl Parts {
             started: Instant::now(),
         };
         Ok((event_loop, server))
-    }
-}
-
-/// The listener is for another thread.
-async fn bind(address: SocketAddr) -> Result<std::net::TcpListener, RunError> {
-    let bound = TcpListener::bind(address).await.and_then(TcpListener::into_std);
-    bound.map_err(|reason| RunError::Bind { address, reason })
-}
-
-fn site(
-    status: StatusHandle,
-    metrics: Metrics,
-    added_pages: Option<AddedPages>,
-) -> impl FnOnce() -> Site + Send + 'static {
-    move || {
-        let site = Site::new(&status, &metrics);
-        match added_pages {
-            Some(pages) => site.with_added(pages(&status, &metrics)),
-            None => site,
-        }
     }
 }
 

@@ -1,17 +1,19 @@
-//! Serves the pages on a thread of its own, so that neither rendering nor connections take time from
+//! Serves the pages, over HTTPS and on the loopback interface, on a thread of its own, so that neither rendering nor connections take time from
 //! the event loop, and so that probes are answered while the event loop is busy.
 
 use std::any::Any;
 use std::future::Future;
 use std::io;
-use std::net::TcpListener;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-use endpointd_status::{Site, serve};
-use tokio::sync::oneshot;
+use endpointd_status::{AddedPages, Metrics, Site, StatusHandle, serve};
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
+use crate::client_authorities;
+use crate::listeners::{Listeners, SecureListener};
 use crate::supervisor::Supervisor;
 
 const NAME: &str = "status server";
@@ -19,35 +21,76 @@ const NAME: &str = "status server";
 pub(crate) struct StatusServer {
     task: AbortHandle,
     /// Dropping it asks the server to stop.
-    stop: oneshot::Sender<()>,
+    stop: watch::Sender<()>,
+}
+
+/// What the servers show.
+pub(crate) struct Pages {
+    pub status: StatusHandle,
+    pub metrics: Metrics,
+    /// Further pages for the plain HTTP server.
+    pub added_pages: Option<AddedPages>,
 }
 
 impl StatusServer {
-    /// `listener` must not block. The pages are made on the new thread.
+    /// Both servers run on one new thread. `None` if there is no listener.
     pub fn start(
-        listener: TcpListener,
-        site: impl FnOnce() -> Site + Send + 'static,
+        listeners: Listeners,
+        pages: Pages,
         supervisor: &mut Supervisor,
-    ) -> io::Result<Self> {
-        let (stop, stopped) = oneshot::channel::<()>();
-        let ended = run_on_thread(move || async move {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            serve(listener, site(), stopped).await;
-            Ok(())
-        })?;
+    ) -> io::Result<Option<Self>> {
+        if listeners.is_empty() {
+            return Ok(None);
+        }
+        let (stop, stopped) = watch::channel(());
+        let ended = run_on_thread(move || serve_all(listeners, pages, stopped))?;
         let task = supervisor.spawn(NAME, async move {
             // The thread ends without a result only if the process ends.
             if let Ok(Err(panic)) = ended.await {
                 resume_unwind(panic);
             }
         });
-        Ok(Self { task, stop })
+        Ok(Some(Self { task, stop }))
     }
 
     pub async fn stop(self, supervisor: &mut Supervisor) {
         drop(self.stop);
         supervisor.wait_for(&self.task).await;
     }
+}
+
+async fn serve_all(
+    listeners: Listeners,
+    pages: Pages,
+    stopped: watch::Receiver<()>,
+) -> io::Result<()> {
+    let stopped = || {
+        let mut stopped = stopped.clone();
+        async move { stopped.changed().await }
+    };
+    let Pages { status, metrics, added_pages } = pages;
+    let Listeners { plain, secure } = listeners;
+    let plain = async {
+        let Some(listener) = plain else { return Ok(()) };
+        let site = Site::new(&status, &metrics);
+        let site = match added_pages {
+            Some(pages) => site.with_added(pages(&status, &metrics)),
+            None => site,
+        };
+        serve(TcpListener::from_std(listener)?, None, site, stopped()).await;
+        Ok(())
+    };
+    let secure = async {
+        let Some(SecureListener { listener, tls, guard, client }) = secure else { return Ok(()) };
+        let site = Site::new(&status, &metrics).guarded_by(guard);
+        let listener = TcpListener::from_std(listener)?;
+        tokio::select! {
+            () = serve(listener, Some(tls.clone()), site, stopped()) => Ok(()),
+            never = client_authorities::follow(&client, &tls) => match never {},
+        }
+    };
+    let (plain, secure) = tokio::join!(plain, secure);
+    plain.and(secure)
 }
 
 /// Completes when the work has ended, with its panic if it panicked.

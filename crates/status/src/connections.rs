@@ -2,13 +2,15 @@
 //! probes use it: idle, slow, or many clients must neither pile up nor keep the probes waiting.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, ready};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, Response, StatusCode, header};
+use endpointd_secure_serving::{ClientCertificate, Tls};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -33,8 +35,14 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// Connections accepted before those that were accepted get their turn.
 const ACCEPTS_PER_TURN: u64 = 16;
 
+/// Where connections come from, and whether they are encrypted.
+pub(crate) struct Listener {
+    pub tcp: TcpListener,
+    pub tls: Option<Tls>,
+}
+
 /// Serves until `shutdown` resolves, then lets the responses in flight finish.
-pub(crate) async fn serve(listener: TcpListener, router: Router, shutdown: impl Future) {
+pub(crate) async fn serve(listener: Listener, router: Router, shutdown: impl Future) {
     let mut connections = JoinSet::new();
     tokio::select! {
         never = accept(&listener, &router, &mut connections) => match never {},
@@ -46,24 +54,27 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, shutdown: impl 
     let _ = timeout(SHUTDOWN_GRACE, finish).await;
 }
 
-async fn accept(
-    listener: &TcpListener,
-    router: &Router,
-    connections: &mut JoinSet<()>,
-) -> Infallible {
+async fn accept(listener: &Listener, router: &Router, connections: &mut JoinSet<()>) -> Infallible {
     let places = Arc::new(Places::default());
     let mut id = 0;
     loop {
         // Finished tasks would otherwise stay in the set.
         while connections.try_join_next().is_some() {}
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, _)) = listener.tcp.accept().await else {
             sleep(ACCEPT_RETRY).await;
             continue;
         };
         id += 1;
         let evicted = places.wait(id);
         let connection = Connection::new(id, router.clone(), places.clone());
-        connections.spawn(connection.serve(stream, evicted));
+        match &listener.tls {
+            None => connections.spawn(connection.serve(ready(Ok((stream, None))), evicted)),
+            Some(tls) => {
+                let tls = tls.clone();
+                let handshake = async move { tls.accept(stream).await };
+                connections.spawn(connection.serve(handshake, evicted))
+            }
+        };
         if id % ACCEPTS_PER_TURN == 0 {
             yield_now().await;
         }
@@ -94,15 +105,22 @@ impl Connection {
         Self { id, router, places, phase, place: Mutex::default() }
     }
 
-    /// Errors concern only the client and are ignored.
-    async fn serve(
+    /// The handshake belongs to the time for the header. Errors concern only the client and are
+    /// ignored.
+    async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         self,
-        stream: impl AsyncRead + AsyncWrite + Unpin,
+        handshake: impl Future<Output = io::Result<(S, Option<ClientCertificate>)>>,
         evicted: oneshot::Receiver<()>,
     ) {
         let mut phase = self.phase.subscribe();
         let served = async {
-            let service = service_fn(|request| self.respond(request));
+            let Ok((stream, certificate)) = handshake.await else { return };
+            let service = service_fn(|mut request: Request<Incoming>| {
+                if let Some(certificate) = certificate.clone() {
+                    request.extensions_mut().insert(certificate);
+                }
+                self.respond(request)
+            });
             let _ = http1::Builder::new()
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service)

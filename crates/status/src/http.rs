@@ -7,14 +7,16 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, Uri, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use endpointd_engine::EngineStatus;
 use endpointd_model::Key;
+use endpointd_secure_serving::{Guard, Tls};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::connections;
+use crate::connections::{self, Listener};
 use crate::handle::{StatusHandle, StatusSnapshot};
 use crate::health::{self, Check};
 use crate::json::{process_row, render_json, render_key_json};
@@ -48,6 +50,12 @@ impl Site {
         Self(router(status.clone(), metrics.clone()))
     }
 
+    /// With a guard that decides who may see which page.
+    pub fn guarded_by(self, guard: Guard) -> Self {
+        let check = |State(guard): State<Guard>, request, next| guard.check(request, next);
+        Self(self.0.layer(from_fn_with_state(guard, check)))
+    }
+
     /// For the loopback server, which only processes of the same host or pod reach.
     pub fn with_added(self, added: Router) -> Self {
         Self(self.0.merge(added))
@@ -55,9 +63,9 @@ impl Site {
 }
 
 /// Serves until `shutdown` resolves, then lets the responses in flight finish. A listener that
-/// cannot accept is tried again.
-pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
-    connections::serve(listener, site.0, shutdown).await;
+/// cannot accept is tried again. Without `tls` the connections are not encrypted.
+pub async fn serve(listener: TcpListener, tls: Option<Tls>, site: Site, shutdown: impl Future) {
+    connections::serve(Listener { tcp: listener, tls }, site.0, shutdown).await;
 }
 
 #[derive(Clone)]

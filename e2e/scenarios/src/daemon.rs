@@ -63,6 +63,9 @@ impl DaemonFlags {
         command.arg("run").arg("--kubeconfig").arg(&self.kubeconfig);
         command.arg(format!("--leader-elect={}", self.is_elected));
         command.arg("--metrics-bind-address=127.0.0.1:0").args(&self.more);
+        if !self.more.iter().any(|flag| flag.starts_with("--secure-port=")) {
+            command.arg("--secure-port=0");
+        }
         command
     }
 }

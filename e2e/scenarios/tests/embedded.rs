@@ -60,6 +60,7 @@ fn start(runtime: &Runtime) -> Api {
         settings: endpointd_engine::Settings::default(),
         election: None,
         status: None,
+        secure_serving: None,
         added_pages: None,
         version: "test".into(),
     };

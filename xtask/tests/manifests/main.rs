@@ -94,8 +94,10 @@ fn every_binding_connects_an_account_with_its_role() {
     let Some(cluster) = cluster() else { return };
     let objects = all_objects(cluster);
     let kind = |object: &Value| object["kind"].as_str().unwrap().to_owned();
-    let bindings: Vec<&Value> =
-        objects.iter().filter(|object| kind(object).ends_with("Binding")).collect();
+    let bindings: Vec<&Value> = objects
+        .iter()
+        .filter(|object| kind(object).ends_with("Binding") && !is_delegation(object))
+        .collect();
     assert_eq!(bindings.len(), 8);
     for binding in bindings {
         assert_eq!(binding["roleRef"]["name"], binding["metadata"]["name"]);
@@ -111,6 +113,44 @@ fn every_binding_connects_an_account_with_its_role() {
             account
         );
     }
+}
+
+/// The binding that lets an account ask the API server about users, or read the authorities of client
+/// certificates.
+fn is_delegation(binding: &Value) -> bool {
+    binding["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("endpointd-auth-"))
+}
+
+/// The only permissions besides those of the controllers and the Lease.
+#[test]
+fn every_account_can_ask_who_may_see_its_pages() {
+    let Some(cluster) = cluster() else { return };
+    let objects = all_objects(cluster);
+    let bindings = objects.iter().filter(|object| is_delegation(object));
+    let all: BTreeSet<[&str; 4]> = bindings
+        .map(|binding| {
+            let subject = &binding["subjects"][0];
+            [
+                &subject["namespace"],
+                &subject["name"],
+                &binding["roleRef"]["name"],
+                &binding["metadata"]["namespace"],
+            ]
+            .map(|text| text.as_str().unwrap_or_default())
+        })
+        .collect();
+    let accounts = ["endpointd", "endpointd-endpoints", "endpointd-mirror", "endpointd-slices"];
+    let expected: BTreeSet<[&str; 4]> = accounts
+        .iter()
+        .flat_map(|account| {
+            let reader = "extension-apiserver-authentication-reader";
+            [
+                ["endpointd", account, "system:auth-delegator", ""],
+                ["endpointd", account, reader, "kube-system"],
+            ]
+        })
+        .collect();
+    assert_eq!(all, expected);
 }
 
 #[test]

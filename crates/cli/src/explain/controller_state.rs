@@ -53,8 +53,8 @@ impl Reporter {
     }
 }
 
-const HINT: &str = "`kubectl -n endpointd port-forward deploy/endpointd 10257` makes it reachable \
-                    as `--endpointd http://127.0.0.1:10257`";
+const HINT: &str = "`kubectl -n endpointd port-forward deploy/endpointd 10271` makes it reachable \
+                    as `--endpointd http://127.0.0.1:10271`";
 
 fn no_report(url: &str, error: &ReadError) -> CliError {
     CliError::new(format!("no report from endpointd at {url}: {error}"), HINT)

@@ -49,7 +49,7 @@ pub struct Flags {
     #[arg(long, requires = "files")]
     pub live: bool,
 
-    /// URL of a running endpointd, such as `http://127.0.0.1:10257`: its errors about the Service
+    /// URL of a running endpointd, such as `http://127.0.0.1:10271`: its errors about the Service
     /// are findings, too
     #[arg(long, value_name = "URL")]
     pub endpointd: Option<String>,

@@ -23,7 +23,7 @@ use crate::shared_flags::{ControllersFlag, LimitFlags};
     after_long_help = "Examples:\n  \
         endpointd run --kubeconfig ~/.kube/config --leader-elect=false\n  \
         kubectl proxy & endpointd run --server http://127.0.0.1:8001\n  \
-        curl -s http://127.0.0.1:10257/report?pretty"
+        curl -s http://127.0.0.1:10271/report?pretty"
 )]
 pub struct Flags {
     /// Kubeconfig with the cluster and the credentials
@@ -62,12 +62,8 @@ pub struct Flags {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub kube_api_burst: Option<String>,
 
-    /// Address for /metrics, /livez, /readyz, and /report; `0` for none
-    ///
-    /// On a loopback address also /statusz, /flagz, and /debug/flags/v: a PUT of `debug` changes the
-    /// log level.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10257")]
-    pub metrics_bind_address: String,
+    #[command(flatten)]
+    pub serving: ServingFlags,
 
     /// Lines for people, or JSON for programs
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
@@ -107,6 +103,65 @@ pub struct WorkFlags {
 
     #[command(flatten)]
     pub limits: LimitFlags,
+}
+
+/// Where pages are served, and to whom.
+#[derive(Args)]
+pub struct ServingFlags {
+    /// Loopback address for pages over plain HTTP, for users of the same host or pod; `0` for none
+    ///
+    /// There also /statusz, /flagz, and /debug/flags/v: a PUT of `debug` changes the log level.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:10271")]
+    pub metrics_bind_address: String,
+
+    /// Port for pages over HTTPS, to users that the API server permits; 0 for none
+    #[arg(long, value_name = "PORT", default_value = "10270", allow_hyphen_values = true)]
+    pub secure_port: String,
+
+    /// Address of --secure-port
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    pub bind_address: String,
+
+    /// Certificate of the HTTPS server, PEM; made in memory if there is none; read again if changed
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub tls_cert_file: Option<PathBuf>,
+
+    /// Key of --tls-cert-file
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub tls_private_key_file: Option<PathBuf>,
+
+    /// Directory with `tls.crt` and `tls.key`; not used with --tls-cert-file
+    #[arg(long, value_name = "DIRECTORY")]
+    pub cert_dir: Option<PathBuf>,
+
+    /// The oldest TLS version: VersionTLS12 or VersionTLS13
+    #[arg(long, value_name = "VERSION", default_value = "VersionTLS12")]
+    pub tls_min_version: String,
+
+    /// Cipher suites, separated by commas, with the names of Go; by default all that are safe
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub tls_cipher_suites: Vec<String>,
+
+    /// Paths that everybody may see over HTTPS, separated by commas
+    #[arg(
+        long,
+        value_name = "PATHS",
+        default_value = "/healthz,/readyz,/livez",
+        value_delimiter = ','
+    )]
+    pub authorization_always_allow_paths: Vec<String>,
+
+    /// How long the API server's answer about a token is kept
+    #[arg(long, value_name = "TIME", default_value = "10s", allow_hyphen_values = true)]
+    pub authentication_token_webhook_cache_ttl: String,
+
+    /// How long the API server's permission is kept
+    #[arg(long, value_name = "TIME", default_value = "10s", allow_hyphen_values = true)]
+    pub authorization_webhook_cache_authorized_ttl: String,
+
+    /// How long the API server's refusal is kept
+    #[arg(long, value_name = "TIME", default_value = "10s", allow_hyphen_values = true)]
+    pub authorization_webhook_cache_unauthorized_ttl: String,
 }
 
 /// Leader election.

@@ -1,7 +1,6 @@
 //! Validates the flags of `run`.
 
 use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use endpointd_client::ConnectOptions;
@@ -11,6 +10,7 @@ use endpointd_model::{Controller, Key};
 use endpointd_runtime::Options;
 
 use super::flags::{ElectionFlags, Flags, WorkFlags};
+use super::serving;
 use crate::cli_error::CliError;
 use crate::duration::parse_duration;
 use crate::shared_flags::number;
@@ -41,7 +41,8 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
             true => None,
             false => election(&flags.election, seed)?,
         },
-        status: address(&flags.metrics_bind_address)?,
+        status: serving::plain(&flags.serving)?,
+        secure_serving: serving::secure(&flags.serving)?,
         added_pages: None,
         version: version.into(),
     })
@@ -139,22 +140,7 @@ fn identity(seed: u64) -> String {
     format!("{host}_{seed:016x}")
 }
 
-fn address(text: &str) -> Result<Option<SocketAddr>, CliError> {
-    if text.is_empty() || text == "0" {
-        return Ok(None);
-    }
-    let cli_error = || {
-        CliError::new(
-            format!("`--metrics-bind-address` is not an address and port: `{text}`"),
-            "for example `127.0.0.1:10257`, `:10257` for all interfaces, or `0` for none",
-        )
-    };
-    let full = if text.starts_with(':') { format!("0.0.0.0{text}") } else { text.to_owned() };
-    let mut addresses = full.to_socket_addrs().map_err(|_| cli_error())?;
-    addresses.next().map(Some).ok_or_else(cli_error)
-}
-
-fn time(flag: &str, text: &str) -> Result<Duration, CliError> {
+pub(super) fn time(flag: &str, text: &str) -> Result<Duration, CliError> {
     parse_duration(text).ok_or_else(|| {
         CliError::new(
             format!("`--{flag}` must be a duration: `{text}`"),

@@ -16,6 +16,9 @@ fn daemon(args: &[&str]) -> CommandOutput {
     crate::run::run(&[], &[&["run"], args].concat(), b"")
 }
 
+/// Nothing listens there.
+const SERVER: &str = "--server=http://127.0.0.1:1";
+
 #[test]
 fn an_invalid_flag_is_one_sentence_and_a_hint() {
     for (args, error, hint) in [
@@ -27,6 +30,13 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         (&["--kube-api-qps=0"], "above 0: `0`", "only the API server"),
         (&["--kube-api-burst=-3"], "above 0: `-3`", "--kube-api-qps"),
         (&["--metrics-bind-address=nowhere"], "not an address and port: `nowhere`", "`0`"),
+        (&["--metrics-bind-address=0.0.0.0:1"], "not a loopback address", "--secure-port"),
+        (&["--secure-port=https"], "must be a port from 0 to 65535: `https`", "10270"),
+        (&["--bind-address=localhost"], "not an IP address: `localhost`", "0.0.0.0"),
+        (&["--tls-min-version=1.1"], "unknown `--tls-min-version`: `1.1`", "VersionTLS13"),
+        (&[SERVER, "--tls-cipher-suites=RC4"], "unknown cipher suite: `RC4`", "known are"),
+        (&[SERVER, "--cert-dir=absent"], "cannot use `absent/tls.crt`", "PEM"),
+        (&["--authentication-token-webhook-cache-ttl=5"], "must be a duration: `5`", "`500ms`"),
         (&["--controllers=gardener"], "unknown controller: `gardener`", "known are"),
         (&["--controllers=-endpoint"], "selects no controller", "all three"),
         (&["--leader-elect-renew-deadline=20s"], "must last longer", "15s, 10s, and 2s"),
@@ -43,7 +53,7 @@ fn a_port_in_use_is_an_error() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let flag = format!("--metrics-bind-address={address}");
-    daemon(&["--server=http://127.0.0.1:1", &flag]).fails_with("cannot serve metrics on", "`0`");
+    daemon(&[SERVER, "--secure-port=0", &flag]).fails_with("cannot serve pages on", "`0`");
 }
 
 /// Killed when dropped.
@@ -156,7 +166,7 @@ fn a_dry_run_reports_differences_and_writes_nothing() {
 #[test]
 fn an_unreachable_server_is_retried_with_few_warnings_until_a_signal() {
     let child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
-        .args(["run", "--server=http://127.0.0.1:1", "--metrics-bind-address=0"])
+        .args(["run", SERVER, "--metrics-bind-address=0", "--secure-port=0"])
         .args(["--log-format=json", "--leader-elect=false"])
         .stderr(Stdio::piped())
         .spawn()
@@ -192,7 +202,7 @@ fn descriptor_limits(pid: u32) -> Option<(String, String)> {
 fn the_limit_of_open_files_is_raised_at_start() {
     let child = Command::new("sh")
         .args(["-c", r#"ulimit -S -n 256 && exec "$0" "$@""#, env!("CARGO_BIN_EXE_endpointd")])
-        .args(["run", "--server=http://127.0.0.1:1", "--metrics-bind-address=0"])
+        .args(["run", SERVER, "--metrics-bind-address=0", "--secure-port=0"])
         .args(["--leader-elect=false"])
         .stderr(Stdio::null())
         .spawn()

@@ -11,7 +11,7 @@ use endpointd_model::{
 use endpointd_status::{live, ready};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -38,6 +38,7 @@ async fn parts() -> Parts {
         user_agent: "endpointd-test".to_owned(),
         ..Default::default()
     };
+    let any_port = "127.0.0.1:0".parse().unwrap();
     let election = Some(election());
     let process = process_info("1.2.3".into(), election.as_ref());
     let (status, key_queries) =
@@ -46,7 +47,7 @@ async fn parts() -> Parts {
         client: Client::connect(options).await.unwrap(),
         settings: Settings::default(),
         election,
-        listener: Some(bind("127.0.0.1:0".parse().unwrap()).await.unwrap()),
+        listeners: Listeners::open(Some(any_port), None, ConnectOptions::default()).await.unwrap(),
         added_pages: None,
         status,
         key_queries,
@@ -160,7 +161,7 @@ async fn get(address: SocketAddr, path: &str) -> String {
 #[tokio::test]
 async fn report_of_a_healthy_key_has_a_row_for_each_controller() {
     let parts = Parts { election: None, ..parts().await };
-    let address = parts.listener.as_ref().unwrap().local_addr().unwrap();
+    let address = parts.listeners.address().unwrap();
     let (mut event_loop, _server) = parts.start().unwrap();
     settle_service(&mut event_loop.engine);
     let (stop, stopped) = oneshot::channel::<()>();
@@ -198,7 +199,7 @@ fn get_while_blocking(address: SocketAddr, path: &str) -> String {
 #[tokio::test]
 async fn pages_are_rendered_while_the_event_loop_is_busy() {
     let parts = parts().await;
-    let address = parts.listener.as_ref().unwrap().local_addr().unwrap();
+    let address = parts.listeners.address().unwrap();
     let (_event_loop, _server) = parts.start().unwrap();
     for path in ["/livez", "/metrics"] {
         let response = get_while_blocking(address, path);

@@ -32,7 +32,7 @@ impl Server {
         let (close, closed) = oneshot::channel();
         let shutdown = async { drop(closed.await) };
         let site = Site::new(&handle, &Metrics::new()).with_added(added_pages);
-        let served = tokio::spawn(serve(listener, site, shutdown));
+        let served = tokio::spawn(serve(listener, None, site, shutdown));
         Self { handle, queries, address, close, served }
     }
 
