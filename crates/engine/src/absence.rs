@@ -63,6 +63,11 @@ impl ConfirmedFacts {
         self.absent.contains(read)
     }
 
+    /// Returns whether the absence was confirmed.
+    pub fn forget_absent(&mut self, read: &LiveRead) -> bool {
+        self.absent.remove(read)
+    }
+
     pub fn record(&mut self, read: &LiveRead, result: &LiveReadResult) {
         match result {
             LiveReadResult::Absent => drop(self.absent.insert(read.clone())),

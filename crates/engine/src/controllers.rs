@@ -131,6 +131,7 @@ impl Controllers {
                 if *is_replaced {
                     self.reset_key(key);
                 }
+                self.states.iter_mut().for_each(|state| state.keys.doubt_absence_of_service(key));
                 self.resync_in_flight(key, now);
             }
             ObjectChange::ServiceDeleted(key, _) => {

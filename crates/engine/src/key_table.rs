@@ -138,6 +138,17 @@ impl KeyTable {
         failure.is_some_and(|failure| failure.kind == kind)
     }
 
+    /// The watch reports a Service that a live read did not find: it was created again, or the event
+    /// is older than the read. Another live read decides.
+    pub fn doubt_absence_of_service(&mut self, key: &Key) {
+        let service = LiveRead::Service(key.clone());
+        if let Some(failures) = self.failure_mut(key)
+            && failures.confirmed.forget_absent(&service)
+        {
+            failures.reads_required.insert(service);
+        }
+    }
+
     /// What a live read for this key found.
     pub fn record_read(&mut self, key: &Key, read: &LiveRead, result: &LiveReadResult) {
         self.failure_entry(key).confirmed.record(read, result);

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use endpointd_engine::Input;
-use endpointd_model::{LiveRead, Object, PublishedResource, WatchSignal, WatchedResource};
+use endpointd_engine::{Effect, Input};
+use endpointd_model::{
+    Failure, FailureKind, Labels, LiveRead, LiveReadResult, Object, PublishedResource, WatchSignal,
+    WatchedResource,
+};
 
-use crate::objects::{addresses, converged, endpoints, key, node, pod};
+use crate::objects::{addresses, converged, endpoints, key, node, pod, service};
 
 #[test]
 fn deleted_service_has_its_endpoints_deleted_after_a_live_read() {
@@ -121,4 +124,29 @@ fn pod_missing_from_a_relist_is_removed() {
     cluster.list(WatchedResource::Pods);
     cluster.run();
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready", "10.0.0.3 ready"]);
+}
+
+/// A live read that found no Service says nothing about the Service that was created after it.
+#[test]
+fn service_created_again_while_a_live_read_fails_is_synced() {
+    let mut cluster = converged(&[("web", 1)]);
+    cluster.remove_service(&key("web"));
+    cluster.list(WatchedResource::Services);
+    while let Some(effect) = cluster.engine.next(cluster.now) {
+        match effect {
+            Effect::LiveRead { id, read: LiveRead::Object(..) } => {
+                let failure =
+                    Failure { kind: FailureKind::ServerError, message: "no response".into() };
+                cluster.handle(Input::LiveReadResult(id, LiveReadResult::Failed(failure)));
+            }
+            other => cluster.perform(other),
+        }
+    }
+    let labels: Labels = [("team", "b")].into_iter().collect();
+    cluster.put_service(endpointd_model::Service { labels, ..service("web") });
+    cluster.advance(Duration::from_secs(31));
+    let Some(object) = cluster.object(PublishedResource::Endpoints, &key("web")) else {
+        panic!("the Endpoints are kept");
+    };
+    assert!(object.meta().labels.has("team", "b"), "{object:?}");
 }
