@@ -109,7 +109,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 38] = [
+pub const FAULTS: [&str; 39] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -124,6 +124,7 @@ pub const FAULTS: [&str; 38] = [
     "request lost, not applied",
     "applied after the client timed out",
     "500",
+    "500 for all writes",
     "unreachable",
     "429",
     "403",

@@ -47,6 +47,7 @@ enum Class {
     Slow,
     HeldBack,
     Outage,
+    AllErrors,
     FailedReads,
     Quota,
     Rejected,
@@ -71,7 +72,7 @@ const WORKLOAD: [(Class, u64); 6] = [
 ];
 
 /// Classes of some runs.
-const FAULTS: [(Class, u64); 28] = [
+const FAULTS: [(Class, u64); 29] = [
     (Class::Corrupt, 10),
     (Class::Delay, 30),
     (Class::Freeze, 20),
@@ -89,6 +90,7 @@ const FAULTS: [(Class, u64); 28] = [
     (Class::Slow, 30),
     (Class::HeldBack, 15),
     (Class::Outage, 4),
+    (Class::AllErrors, 4),
     (Class::FailedReads, 10),
     (Class::Quota, 8),
     (Class::Rejected, 10),
@@ -125,6 +127,7 @@ fn setup(rng: &mut SplitMix64) -> Setup {
         mirrored_per_subset_max: rng.pick(&[1, 2, 3, 1000, 1000]),
         batch_period: rng.pick(&[Duration::ZERO, Duration::ZERO, millis(500)]),
         n_processes: rng.pick(&[1, 1, 2]),
+        ..Setup::default()
     }
 }
 
@@ -184,6 +187,7 @@ impl Swarm {
             | Class::Slow
             | Class::HeldBack => faults::request(class, rng),
             Class::Outage
+            | Class::AllErrors
             | Class::FailedReads
             | Class::Quota
             | Class::Rejected

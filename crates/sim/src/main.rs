@@ -17,6 +17,15 @@ struct Flags {
     /// Run only this seed; if it fails, print the shortest failing script
     #[arg(long)]
     seed: Option<u64>,
+    /// First of the random seeds
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only random seeds: no kept seeds, fault schedules, and searches
+    #[arg(long)]
+    only_seeds: bool,
+    /// Runs at a time; all cores by default
+    #[arg(long)]
+    jobs: Option<usize>,
     /// Actions of each random run
     #[arg(long, default_value_t = 2000)]
     steps: usize,
@@ -61,9 +70,10 @@ fn main() -> ExitCode {
 fn simulate(flags: &Flags) -> ExitCode {
     let jobs = match flags.seed {
         Some(seed) => vec![Job::Seed { seed, n_steps: flags.steps }],
-        None => program::jobs::all(flags.seeds, flags.steps),
+        None if flags.only_seeds => program::jobs::seeds(flags.from, flags.seeds, flags.steps),
+        None => program::jobs::all(flags.from, flags.seeds, flags.steps),
     };
-    let results = Results::of(&jobs);
+    let results = Results::of(&jobs, flags.jobs);
     program::output::print_violations(&jobs, &results);
     let missing = match flags.seed {
         Some(_) => Vec::new(),

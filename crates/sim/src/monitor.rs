@@ -24,6 +24,8 @@ use endpointd_memory_api::{MemoryApi, Response};
 const FRESH_SECS: u64 = 120;
 /// Deletions caused by missing objects per minute; 10 % of all objects is less here.
 const DELETIONS_MAX: usize = 20;
+/// The limiter counts a minute, and stays active for a minute after it delayed something.
+const LIMITER_MEMORY_SECS: u64 = 120;
 
 /// The rule that a write breaks, and how.
 pub(crate) type Breach = (Rule, String);
@@ -213,6 +215,31 @@ impl Simulation {
         }
     }
 
+    fn record_effective_deletion(&mut self, request: &Request) {
+        let now = self.now;
+        let is_own_slice = request.controller == Controller::Slices;
+        if matches!(request.write.as_ref(), Write::Delete(_)) && !is_own_slice {
+            let deletions = &mut self.processes[request.process].effective_deletions;
+            deletions.retain(|at| now.since(*at) < secs(LIMITER_MEMORY_SECS));
+            deletions.push_back(now);
+        }
+    }
+
+    /// The limiter is active only after so many deletions that took effect.
+    pub(crate) fn check_limiter(&mut self) {
+        for process in 0..self.processes.len() {
+            let now = self.now;
+            let Some(engine) = &self.processes[process].engine else { continue };
+            let is_active = engine.report(monotonic(now)).deletion_limiter.is_active;
+            let deletions = &self.processes[process].effective_deletions;
+            let is_recent = |at: &&Time| now.since(**at) < secs(LIMITER_MEMORY_SECS);
+            let n = deletions.iter().filter(is_recent).count();
+            if is_active && n < DELETIONS_MAX {
+                self.violate(Rule::DeletionLimiter, || format!("active after {n} deletions"));
+            }
+        }
+    }
+
     /// Checks when a write takes effect.
     pub(crate) fn check_arrival(&mut self, request: &Request) {
         let write = request.write.as_ref();
@@ -221,6 +248,7 @@ impl Simulation {
         if !takes_effect(&self.api, write, known) {
             return;
         }
+        self.record_effective_deletion(request);
         let Some(key) = self.service_of(write) else {
             let text = format!("{} has no Service", write.key());
             return self.violate(Rule::NoForeignObject, || text);

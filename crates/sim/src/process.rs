@@ -41,6 +41,8 @@ pub struct Process {
     pub reported_deletions: BTreeSet<Key>,
     /// Deletions in the last minute because a Service is missing, without such an event.
     pub deletions: VecDeque<Time>,
+    /// Deletes that took effect in the last minutes, except those of a Service's own slices.
+    pub effective_deletions: VecDeque<Time>,
     /// What the engine had observed when it planned a sync in flight; deletes leave last.
     pub observed_at_plan: BTreeMap<(Controller, Key), ObservedRevisions>,
     /// No write before this time: a 429 with Retry-After.
@@ -102,6 +104,7 @@ impl Process {
             confirmed_absences: BTreeMap::new(),
             reported_deletions: BTreeSet::new(),
             deletions: VecDeque::new(),
+            effective_deletions: VecDeque::new(),
             observed_at_plan: BTreeMap::new(),
             throttled_until: Time::START,
             n_in_flight: 0,
@@ -134,6 +137,7 @@ impl Process {
         self.confirmed_absences.clear();
         self.reported_deletions.clear();
         self.deletions.clear();
+        self.effective_deletions.clear();
         self.observed_at_plan.clear();
         self.throttled_until = Time::START;
         self.n_in_flight = 0;

@@ -11,8 +11,10 @@ use std::thread;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Does `work` for every number below `n` on all cores; `take` gets each result when it is ready.
-pub fn on_all_cores<T: Send>(
+/// Does `work` for every number below `n` on so many threads, by default on all cores; `take` gets
+/// each result when it is ready.
+pub fn on_threads<T: Send>(
+    n_threads: Option<usize>,
     n: usize,
     work: impl Fn(usize) -> T + Sync,
     mut take: impl FnMut(usize, T),
@@ -22,7 +24,8 @@ pub fn on_all_cores<T: Send>(
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {per_sec}  {eta} left");
     bar.set_style(style.expect("the template is valid"));
     thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+        let n_cores = thread::available_parallelism().map_or(1, NonZero::get);
+        for _ in 0..n_threads.unwrap_or(n_cores) {
             let (sender, next, work) = (sender.clone(), &next, &work);
             let numbers = move || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < n);
             scope.spawn(move || {

@@ -11,10 +11,13 @@ use crate::oracle;
 use crate::script::Check;
 use crate::simulation::Simulation;
 
-/// Long enough for every back-off and for a change of the lease holder.
-const CONVERGENCE_MAX: Duration = Duration::from_secs(60);
-/// The deletion limiter may delay deletions for so long.
-const LIMITER_MINUTES_MAX: usize = 10;
+/// For what no request has failed for.
+const CONVERGENCE_MAX: Duration = Duration::from_secs(5);
+/// After failed requests: 10 s until the last one of before times out, and then 30 s for the longest
+/// back-off. Also long enough for a change of the lease holder.
+const CONVERGENCE_AFTER_OUTAGE_MAX: Duration = Duration::from_secs(45);
+/// For the lists of a new process and its lease.
+const RESTART: Duration = Duration::from_secs(60);
 const QUIESCENCE: Duration = Duration::from_secs(60);
 const FINAL_QUIESCENCE: Duration = Duration::from_secs(600);
 
@@ -61,15 +64,13 @@ impl Simulation {
         let sleep = awake.unwrap_or(Time::START).since(self.now);
         self.advance(sleep);
         self.end_faults();
-        self.advance(CONVERGENCE_MAX);
-        for _ in 0..LIMITER_MINUTES_MAX {
-            if self.reports().iter().any(|report| report.deletion_limiter.is_active) {
-                self.advance(CONVERGENCE_MAX);
-            }
-        }
+        let had_outage = std::mem::take(&mut self.had_outage) || self.fault_point.is_some();
+        let base = if had_outage { CONVERGENCE_AFTER_OUTAGE_MAX } else { CONVERGENCE_MAX };
+        self.advance(base + self.setup.convergence_extra);
         if self.violation.is_some() {
             return;
         }
+        self.check_limiter();
         self.check_converged();
     }
 
@@ -147,7 +148,7 @@ impl Simulation {
             self.api.endpoints.iter().filter(|(key, one)| is_orphan(key, one)).count() as u64;
         let before = self.n_sent;
         self.restart_all();
-        self.advance(CONVERGENCE_MAX);
+        self.advance(RESTART);
         self.coverage.count_rule(Rule::QuiescentAfterRestart);
         let n = self.n_sent - before;
         if n != n_orphans {

@@ -21,6 +21,9 @@ pub struct Setup {
     pub batch_period: Duration,
     /// One process without leader election, or several that compete for one lease.
     pub n_processes: usize,
+    /// Time to converge in addition to what the rule allows, where the deletion limiter is right to
+    /// delay something.
+    pub convergence_extra: Duration,
 }
 
 impl Default for Setup {
@@ -30,6 +33,7 @@ impl Default for Setup {
             mirrored_per_subset_max: 1000,
             batch_period: Duration::ZERO,
             n_processes: 1,
+            convergence_extra: Duration::ZERO,
         }
     }
 }
@@ -92,7 +96,10 @@ pub enum PodAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceAction {
     Create(u32),
+    /// The API server deletes the Endpoints of the same name, too.
     Remove,
+    /// Its Endpoints stay, as when the API server is killed between the two deletions.
+    RemoveOnly,
     Recreate(u32),
     Relabel(u32),
     Ports(u32),
@@ -191,6 +198,8 @@ pub enum RequestFault {
 pub enum Fault {
     /// The API server is unreachable.
     Outage(Duration),
+    /// Every write is answered with a 500 and not applied, as by a webhook that is down.
+    Errors(Duration),
     /// Live reads fail.
     FailedReads(Duration),
     /// Creates are refused (a quota).

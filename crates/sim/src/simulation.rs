@@ -21,7 +21,7 @@ use crate::clock::{Time, millis, monotonic, secs, time_of};
 use crate::coverage::{Coverage, Rule, Violation};
 use crate::process::Process;
 use crate::rng::rng_of;
-use crate::script::{Action, RequestFault, Script, Setup};
+use crate::script::{Action, Fault, RequestFault, Script, Setup};
 use crate::workload::{self, NAMESPACES};
 use endpointd_memory_api::{MemoryApi, NamespaceState};
 
@@ -45,6 +45,8 @@ pub struct Simulation {
     pub n_reads: u64,
     /// Requests before the last [`crate::script::Check::CountRequests`].
     pub(crate) n_requests_at_mark: u64,
+    /// Requests may have failed since the last quiescent phase.
+    pub(crate) had_outage: bool,
     /// The fault of a fault schedule.
     pub fault_point: Option<FaultPoint>,
     pub client_bug: Option<ClientBug>,
@@ -64,6 +66,7 @@ struct ActiveFaults {
     request_faults: VecDeque<RequestFault>,
     outage_until: Time,
     reads_fail_until: Time,
+    errors_until: Time,
     no_creates_until: Time,
     rejected: Vec<(endpointd_model::Key, Time)>,
     rejected_with_500_until: Time,
@@ -114,6 +117,7 @@ impl Simulation {
             n_sent: 0,
             n_reads: 0,
             n_requests_at_mark: 0,
+            had_outage: false,
             fault_point: None,
             client_bug: None,
             seed: script.seed,
@@ -140,6 +144,7 @@ impl Simulation {
         self.trace(|| format!("{action:?}"));
         self.api.now = self.now;
         self.record_time();
+        self.had_outage |= makes_requests_fail(action);
         match action {
             Action::Watch(process, resource, fault) => {
                 self.fault_watch(*process, *resource, *fault)
@@ -332,5 +337,30 @@ impl Simulation {
 
     pub(crate) fn is_known_time(&self, time: Timestamp) -> bool {
         self.times.contains(&time)
+    }
+}
+
+/// Whether a key may wait for a back-off, or for another leader, because of this action.
+fn makes_requests_fail(action: &Action) -> bool {
+    match action {
+        Action::Request(_) | Action::Process(..) | Action::Corrupt(..) => true,
+        Action::Fault(fault) => match fault {
+            Fault::Outage(_)
+            | Fault::FailedReads(_)
+            | Fault::NoCreates(_)
+            | Fault::Rejected(..)
+            | Fault::RejectedWith500(_)
+            | Fault::Errors(_) => true,
+            Fault::Webhook(_) | Fault::ClockJump(_) | Fault::Compact(_) => false,
+        },
+        Action::Pod(..)
+        | Action::Service(..)
+        | Action::Node(..)
+        | Action::Endpoints(..)
+        | Action::Namespace(..)
+        | Action::Slice(..)
+        | Action::Watch(..)
+        | Action::Check(_)
+        | Action::Quiesce => false,
     }
 }

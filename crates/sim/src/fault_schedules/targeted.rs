@@ -22,9 +22,10 @@ pub fn all() -> Vec<Schedule> {
         targeted("removals proceed under a quota", quota()),
         targeted("removals proceed under creates that get 500", with_500(quota())),
         targeted("many Services deleted at once", many_services_deleted()),
-        targeted("many Services deleted while no process runs", deleted_while_down()),
+        limited("many Services deleted while no process runs", deleted_while_down()),
         targeted("Endpoints deleted before their Services", endpoints_deleted_first()),
         targeted("many Services created, requests lost", creates_lost()),
+        targeted("Services created while writes fail", created_while_writes_fail()),
         targeted("many Services missing from a list", many_services_missing()),
         targeted("more than 1,000 pods", many_pods()),
         targeted("throttled", throttled()),
@@ -43,6 +44,13 @@ fn targeted(name: &str, steps: Vec<Step>) -> Schedule {
     let setup = Setup { endpoints_per_slice_max: 4, ..Setup::default() };
     let script = Script { seed: 99, setup, steps };
     Schedule { name: name.into(), script, options: RunOptions::default() }
+}
+
+/// The deletion limiter may delay something for three minutes.
+fn limited(name: &str, steps: Vec<Step>) -> Schedule {
+    let mut schedule = targeted(name, steps);
+    schedule.script.setup.convergence_extra = secs(180);
+    schedule
 }
 
 /// Two processes compete for the lease.
@@ -101,9 +109,11 @@ fn many_services(n: u16) -> Vec<Step> {
     steps
 }
 
+/// Their Endpoints stay.
 fn remove_services(n: u16) -> Vec<Step> {
     let place = |number| Place { namespace: 0, number };
-    let remove = |number| after(Action::Service(place(number), ServiceAction::Remove), millis(1));
+    let how = ServiceAction::RemoveOnly;
+    let remove = |number| after(Action::Service(place(number), how), millis(1));
     (10..10 + n).map(remove).collect()
 }
 
@@ -132,8 +142,7 @@ fn endpoints_deleted_first() -> Vec<Step> {
     steps.push(after(Action::Check(Check::CountRequests), millis(1)));
     for number in 10..30 {
         let place = Place { namespace: 0, number };
-        steps.push(after(Action::Service(place, ServiceAction::Remove), millis(0)));
-        steps.push(after(Action::Endpoints(place, EndpointsAction::Remove), millis(1)));
+        steps.push(after(Action::Service(place, ServiceAction::Remove), millis(1)));
     }
     let mut steps = then_wait(steps, secs(10));
     steps.push(after(Action::Check(Check::RequestsAtMost(30)), millis(1)));
@@ -154,6 +163,20 @@ fn then_wait(mut steps: Vec<Step>, pause: Duration) -> Vec<Step> {
     if let Some(last) = steps.last_mut() {
         last.pause = pause;
     }
+    steps
+}
+
+/// L1, F40: what was to be created while writes failed is there 5 s after they succeed again, and
+/// the deletion limiter has nothing to do with it.
+fn created_while_writes_fail() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.push(after(Action::Fault(Fault::Errors(secs(5))), millis(1)));
+    for number in 10..40 {
+        let place = Place { namespace: 0, number };
+        steps.push(after(Action::Service(place, ServiceAction::Create(PLAIN_SERVICE)), millis(1)));
+    }
+    steps.push(after(Action::Check(Check::CountRequests), secs(10)));
+    steps.push(after(Action::Check(Check::Converged), millis(1)));
     steps
 }
 
@@ -213,7 +236,7 @@ fn failing_reads() -> Vec<Step> {
     let mut steps = initial_steps();
     steps.extend([
         after(Action::Fault(Fault::FailedReads(secs(600))), millis(0)),
-        after(Action::Service(WEB, ServiceAction::Remove), secs(60)),
+        after(Action::Service(WEB, ServiceAction::RemoveOnly), secs(60)),
         after(Action::Check(Check::CountRequests), secs(300)),
         after(Action::Check(Check::RequestsAtMost(5 * 6)), secs(1)),
     ]);
@@ -252,7 +275,7 @@ fn both_deleted(apart: u64) -> Vec<Step> {
         after(Action::Service(old, ServiceAction::Create(PLAIN_SERVICE)), millis(1)),
         after(Action::Endpoints(old, EndpointsAction::Put(plain_endpoints(2, 0))), secs(2)),
         after(Action::Check(Check::CountRequests), millis(0)),
-        after(Action::Service(old, ServiceAction::Remove), millis(apart)),
+        after(Action::Service(old, ServiceAction::RemoveOnly), millis(apart)),
         after(Action::Endpoints(old, EndpointsAction::Remove), secs(10)),
         after(Action::Check(Check::RequestsAtMost(8)), secs(1)),
     ]

@@ -84,7 +84,8 @@ fn service_action(rng: &mut SplitMix64) -> ServiceAction {
     let shape = shape(rng);
     match rng.below(100) {
         0..=29 => ServiceAction::Create(shape),
-        30..=37 => ServiceAction::Remove,
+        30..=35 => ServiceAction::Remove,
+        36..=37 => ServiceAction::RemoveOnly,
         38..=47 => ServiceAction::Recreate(shape),
         48..=55 => ServiceAction::Relabel(shape),
         56..=63 => ServiceAction::Ports(shape),

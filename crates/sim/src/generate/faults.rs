@@ -65,6 +65,7 @@ pub fn other(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
     match class {
         Class::Outage => Action::Fault(Fault::Outage(time)),
         Class::FailedReads => Action::Fault(Fault::FailedReads(time)),
+        Class::AllErrors => Action::Fault(Fault::Errors(time)),
         Class::Quota => Action::Fault(Fault::NoCreates(time)),
         Class::Rejected => Action::Fault(Fault::Rejected(service(swarm, rng), time)),
         Class::RejectedWith500 => Action::Fault(Fault::RejectedWith500(time)),

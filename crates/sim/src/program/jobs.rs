@@ -7,7 +7,7 @@ use endpointd_sim::{
 };
 use endpointd_sim::{Violation, searches};
 
-use super::on_all_cores;
+use super::on_threads;
 
 const KEPT_SEEDS: &str = include_str!("../../kept-seeds.txt");
 
@@ -19,7 +19,7 @@ pub enum Job {
 }
 
 /// A full simulation: kept seeds, fault schedules, searches, new seeds.
-pub fn all(n_seeds: u64, n_steps: usize) -> Vec<Job> {
+pub fn all(from: u64, n_seeds: u64, n_steps: usize) -> Vec<Job> {
     let kept = KEPT_SEEDS.lines().filter_map(|line| line.split(' ').next()?.parse().ok());
     let mut jobs: Vec<Job> = kept.map(|seed| Job::Seed { seed, n_steps }).collect();
     jobs.extend(fault_schedules().into_iter().map(Job::Schedule));
@@ -27,8 +27,13 @@ pub fn all(n_seeds: u64, n_steps: usize) -> Vec<Job> {
         let numbers = 0..search.len();
         jobs.extend(numbers.map(|number| Job::Search { search: search.clone(), number }));
     }
-    jobs.extend((0..n_seeds).map(|seed| Job::Seed { seed, n_steps }));
+    jobs.extend(seeds(from, n_seeds, n_steps));
     jobs
+}
+
+/// New seeds.
+pub fn seeds(from: u64, n_seeds: u64, n_steps: usize) -> Vec<Job> {
+    (from..from + n_seeds).map(|seed| Job::Seed { seed, n_steps }).collect()
 }
 
 impl Job {
@@ -66,9 +71,11 @@ pub struct Results {
 }
 
 impl Results {
-    pub fn of(jobs: &[Job]) -> Self {
+    /// Runs all jobs on so many threads, or on all cores.
+    pub fn of(jobs: &[Job], n_threads: Option<usize>) -> Self {
         let mut results = Self::default();
-        on_all_cores(
+        on_threads(
+            n_threads,
             jobs.len(),
             |number| jobs[number].run(),
             |number, result| {

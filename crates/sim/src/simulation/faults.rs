@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::WatchedResource;
+use endpointd_model::{Object, WatchedResource, Write};
 
 use super::{ActiveFaults, Event, Simulation};
 use crate::clock::{Time, millis};
@@ -14,6 +14,7 @@ impl Simulation {
     pub(super) fn begin_fault(&mut self, fault: Fault) {
         match fault {
             Fault::Outage(time) => self.begin_outage(time),
+            Fault::Errors(time) => self.faults.errors_until = self.now + time,
             Fault::FailedReads(time) => self.faults.reads_fail_until = self.now + time,
             Fault::NoCreates(time) => self.faults.no_creates_until = self.now + time,
             Fault::Rejected(place, time) => {
@@ -125,6 +126,34 @@ impl Simulation {
 
     pub(crate) fn resume_faults(&mut self) {
         self.faults.is_quiescent = false;
+    }
+
+    /// Another client writes to the same object first.
+    pub(super) fn write_concurrently(&mut self, write: &Write) {
+        let Some(mut object) = self.api.object(write.resource(), &write.key()) else { return };
+        self.coverage.count_fault("concurrent write (409)");
+        let count = self.n_arrived.to_string();
+        let meta = match &mut object {
+            Object::Slice(slice) => &mut slice.meta,
+            Object::Endpoints(endpoints) => &mut endpoints.meta,
+        };
+        meta.annotations = meta.annotations.with("example.com/count", Some(&count));
+        self.api.force(object);
+    }
+
+    pub(super) fn is_rejected(&mut self, write: &Write) -> bool {
+        if matches!(write, Write::Create(_)) && self.now < self.faults.no_creates_until {
+            self.coverage.count_fault("quota");
+            return true;
+        }
+        let Some(key) = self.service_of(write) else { return false };
+        let now = self.now;
+        let is_rejected =
+            self.faults.rejected.iter().any(|(refused, until)| *refused == key && now < *until);
+        if is_rejected {
+            self.coverage.count_fault("rejected for one Service");
+        }
+        is_rejected
     }
 
     /// Removes a webhook whose time is over.

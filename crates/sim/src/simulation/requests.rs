@@ -185,6 +185,10 @@ impl Simulation {
         if self.now < self.faults.outage_until {
             return failed(FailureKind::Unreachable);
         }
+        if self.now < self.faults.errors_until {
+            self.coverage.count_fault("500 for all writes");
+            return no_response(FailureKind::ServerError);
+        }
         match request.fault {
             Some(RequestFault::RequestLost) => {
                 self.coverage.count_fault("request lost, not applied");
@@ -257,34 +261,6 @@ impl Simulation {
         self.check_send(request.process, request.controller, &write);
         let response = self.api.write(&write);
         write_result(&write, response)
-    }
-
-    /// Another client writes to the same object first.
-    fn write_concurrently(&mut self, write: &Write) {
-        let Some(mut object) = self.api.object(write.resource(), &write.key()) else { return };
-        self.coverage.count_fault("concurrent write (409)");
-        let count = self.n_arrived.to_string();
-        let meta = match &mut object {
-            Object::Slice(slice) => &mut slice.meta,
-            Object::Endpoints(endpoints) => &mut endpoints.meta,
-        };
-        meta.annotations = meta.annotations.with("example.com/count", Some(&count));
-        self.api.force(object);
-    }
-
-    fn is_rejected(&mut self, write: &Write) -> bool {
-        if matches!(write, Write::Create(_)) && self.now < self.faults.no_creates_until {
-            self.coverage.count_fault("quota");
-            return true;
-        }
-        let Some(key) = self.service_of(write) else { return false };
-        let now = self.now;
-        let is_rejected =
-            self.faults.rejected.iter().any(|(refused, until)| *refused == key && now < *until);
-        if is_rejected {
-            self.coverage.count_fault("rejected for one Service");
-        }
-        is_rejected
     }
 
     /// The Service a write is for.

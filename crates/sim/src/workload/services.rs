@@ -1,11 +1,11 @@
 //! Changes of Services.
 
 use endpointd_model::{
-    ClusterIp, Family, Labels, Protocol, Service, ServicePort, TargetPort, TopologyMode,
+    ClusterIp, Family, Key, Labels, Protocol, Service, ServicePort, TargetPort, TopologyMode,
     TrafficDistribution,
 };
 
-use super::{ShapeSeed, labels, service_key};
+use super::{ShapeSeed, labels, remove_endpoints, service_key};
 use crate::script::{Place, ServiceAction};
 use endpointd_memory_api::MemoryApi;
 
@@ -21,9 +21,10 @@ pub fn apply(api: &mut MemoryApi, place: Place, what: ServiceAction) {
     };
     match what {
         ServiceAction::Create(_) => {}
-        ServiceAction::Remove => api.remove_service(&key),
+        ServiceAction::Remove => remove(api, &key),
+        ServiceAction::RemoveOnly => api.remove_service(&key),
         ServiceAction::Recreate(shape) => {
-            api.remove_service(&key);
+            remove(api, &key);
             if api.is_active(&key.namespace) {
                 create(api, place, shape);
             }
@@ -63,8 +64,17 @@ fn change(service: &mut Service, what: ServiceAction) {
         ServiceAction::Families(shape) => addresses(service, &mut ShapeSeed(shape)),
         ServiceAction::Topology(shape) => topology(service, &mut ShapeSeed(shape)),
         ServiceAction::Delete => service.is_deleting = true,
-        ServiceAction::Create(_) | ServiceAction::Remove | ServiceAction::Recreate(_) => {}
+        ServiceAction::Create(_)
+        | ServiceAction::Remove
+        | ServiceAction::RemoveOnly
+        | ServiceAction::Recreate(_) => {}
     }
+}
+
+/// Upstream: `afterDelete` in `pkg/registry/core/service/storage`.
+fn remove(api: &mut MemoryApi, key: &Key) {
+    api.remove_service(key);
+    remove_endpoints(api, key);
 }
 
 fn create(api: &mut MemoryApi, place: Place, shape: u32) {
