@@ -102,23 +102,37 @@ async fn explain_scope(
     objects: &mut Objects,
 ) -> Result<Vec<Answer>, CliError> {
     check_services_were_read(objects, scope)?;
-    let targets = targets(question, scope, objects);
-    let mut answers = Vec::new();
-    for (kind, key) in targets {
-        let state = match &setting.reporter {
+    let mut all_asked = Vec::new();
+    for (kind, key) in targets(question, scope, objects) {
+        let controller = match &setting.reporter {
             Some(reporter) => Some(reporter.state(&key).await?),
             None => None,
         };
-        let mut findings = explain_one(setting, objects, state.as_ref(), kind, &key);
-        if let Some(client) = client
-            && follow_up(client, objects, &findings).await
-        {
-            findings = explain_one(setting, objects, state.as_ref(), kind, &key);
-        }
-        let is_found = objects.get(kind.as_str(), &key.namespace, &key.name).is_some();
-        answers.push(Answer { findings, is_found, is_partial: objects.is_unreadable("Pod") });
+        all_asked.push(Asked { kind, key, controller });
     }
-    Ok(answers)
+    let mut explained = explain_all(setting, objects, &all_asked);
+    if let Some(client) = client {
+        for (asked, findings) in all_asked.iter().zip(&mut explained) {
+            if follow_up(client, objects, findings).await {
+                let again = explain_all(setting, objects, std::slice::from_ref(asked));
+                again.into_iter().for_each(|one| *findings = one);
+            }
+        }
+    }
+    let is_partial = objects.is_unreadable("Pod");
+    let answer = |(asked, findings): (Asked, Findings)| {
+        let Asked { kind, key, .. } = asked;
+        let is_found = objects.get(kind.as_str(), &key.namespace, &key.name).is_some();
+        Answer { findings, is_found, is_partial }
+    };
+    Ok(all_asked.into_iter().zip(explained).map(answer).collect())
+}
+
+/// One object to explain, and what a running endpointd reports about it.
+struct Asked {
+    kind: Kind,
+    key: Key,
+    controller: Option<ControllerState>,
 }
 
 /// Without Services there is nothing to say.
@@ -158,26 +172,24 @@ fn targets(question: &Question, scope: &Scope, objects: &Objects) -> Vec<(Kind, 
     }
 }
 
-fn explain_one(
-    setting: &Setting,
-    objects: &Objects,
-    controller: Option<&ControllerState>,
-    kind: Kind,
-    key: &Key,
-) -> Findings {
+/// The index of the objects is built once for all.
+fn explain_all(setting: &Setting, objects: &Objects, asked: &[Asked]) -> Vec<Findings> {
     let indexed = objects.cluster().index();
-    let context = Context {
-        objects,
-        indexed: &indexed,
-        now: setting.now,
-        settings: Settings::default(),
-        controller,
-        mode: setting.mode,
+    let explain_one = |Asked { kind, key, controller }: &Asked| {
+        let context = Context {
+            objects,
+            indexed: &indexed,
+            now: setting.now,
+            settings: Settings::default(),
+            controller: controller.as_ref(),
+            mode: setting.mode,
+        };
+        match kind {
+            Kind::Service => explain::service(&context, key),
+            Kind::Pod => explain::pod(&context, key),
+            Kind::Endpoints => explain::endpoints(&context, key),
+            Kind::EndpointSlice => explain::slice(&context, key),
+        }
     };
-    match kind {
-        Kind::Service => explain::service(&context, key),
-        Kind::Pod => explain::pod(&context, key),
-        Kind::Endpoints => explain::endpoints(&context, key),
-        Kind::EndpointSlice => explain::slice(&context, key),
-    }
+    asked.iter().map(explain_one).collect()
 }
