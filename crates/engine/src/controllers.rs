@@ -60,9 +60,9 @@ pub struct PlanReport<'a> {
 
 impl Controllers {
     pub fn new(settings: Vec<ControllerSettings>) -> Self {
-        let state = |settings| ControllerState {
+        let state = |settings: ControllerSettings| ControllerState {
             settings,
-            queue: Queue::default(),
+            queue: Queue::new(settings.syncs_max),
             keys: KeyTable::default(),
             n_retries: 0,
             is_started: false,
@@ -102,13 +102,13 @@ impl Controllers {
         }
     }
 
-    /// The next key that is due, of the controllers in turn, if they have room.
+    /// The next key that is due, of the controllers in turn, if they have a free worker.
     pub fn dequeue(&mut self, now: MonotonicTime) -> Option<Work> {
         let n_controllers = self.states.len();
         for turn in 0..n_controllers {
             let index = (self.next + turn) % n_controllers;
             let state = &mut self.states[index];
-            if state.has_room()
+            if state.queue.worker_free_at().is_some_and(|free| free <= now)
                 && let Some(Dequeued { key, priority, since }) = state.queue.pop(now)
             {
                 self.next = (index + 1) % n_controllers;
@@ -119,10 +119,12 @@ impl Controllers {
         None
     }
 
-    /// When the next key of a controller with room is due.
+    /// When the next key of a controller with a free worker is due.
     pub fn next_due(&self) -> Option<MonotonicTime> {
-        let open = self.states.iter().filter(|state| state.has_room());
-        open.filter_map(|state| state.queue.next_due()).min()
+        let due = |state: &ControllerState| {
+            Some(state.queue.next_due()?.max(state.queue.worker_free_at()?))
+        };
+        self.states.iter().filter_map(due).min()
     }
 
     pub fn on_change(&mut self, change: &ObjectChange, now: MonotonicTime) {
@@ -255,10 +257,6 @@ impl ControllerState {
     /// Whether it plans keys. Otherwise syncs in flight only wait for their responses.
     pub fn is_started(&self) -> bool {
         self.is_started
-    }
-
-    fn has_room(&self) -> bool {
-        self.queue.n_in_flight() < self.settings.syncs_max
     }
 
     fn enqueue(&mut self, dirty: &DirtyKey, now: MonotonicTime) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use endpointd_model::Key;
+use endpointd_model::{Key, SharedStr};
 use hashbrown::HashMap;
 
 use crate::MonotonicTime;
@@ -30,15 +30,28 @@ const FAIRNESS_INTERVAL: u64 = 8;
 /// Capacity that is kept for waiting keys when none waits.
 const WAITING_MIN: usize = 64;
 
-#[derive(Debug, Default)]
+/// A sync in flight for longer is slow: its worker is free for keys of other namespaces.
+const SLOW_AFTER: Duration = Duration::from_millis(500);
+
+/// With slow syncs, so many times the number of workers are in flight at most.
+const SLOW_FACTOR: usize = 8;
+
+#[derive(Debug)]
 pub struct Queue {
+    /// Syncs in flight at once, except for slow ones; also the most of one namespace, slow or not.
+    workers: usize,
     waiting: HashMap<Key, Waiting>,
     /// The keys of `waiting` by priority, due time, and age.
-    order: [BTreeMap<(MonotonicTime, u64), Key>; N_PRIORITIES],
+    order: Order,
+    /// Keys of `waiting` that were due while their namespace had too many syncs in flight, by
+    /// namespace.
+    held_back: BTreeMap<SharedStr, Order>,
     in_flight: HashMap<Key, InFlight>,
     n_pops: u64,
     n_adds: u64,
 }
+
+type Order = [BTreeMap<(MonotonicTime, u64), Key>; N_PRIORITIES];
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -93,7 +106,25 @@ pub struct QueueCounts {
     pub n_adds: u64,
 }
 
+impl Default for Queue {
+    fn default() -> Self {
+        Self::new(usize::MAX)
+    }
+}
+
 impl Queue {
+    pub fn new(workers: usize) -> Self {
+        Self {
+            workers,
+            waiting: HashMap::new(),
+            order: Order::default(),
+            held_back: BTreeMap::new(),
+            in_flight: HashMap::new(),
+            n_pops: 0,
+            n_adds: 0,
+        }
+    }
+
     /// Enqueues `key` for a sync not before `due`. Of several calls, the highest priority and the
     /// earliest due time count, and the time of the first.
     pub fn enqueue(
@@ -116,7 +147,7 @@ impl Queue {
                 Waiting { priority, due, since: now, sequence: self.n_adds }
             }
             Some(old) => {
-                self.order[old.priority as usize].remove(&(old.due, old.sequence));
+                self.remove_from_order(key, old);
                 let due = old.due.min(due);
                 Waiting { priority: old.priority.min(priority), due, ..old }
             }
@@ -125,8 +156,36 @@ impl Queue {
         self.waiting.insert(key.clone(), entry);
     }
 
-    /// The next key that is due; it is in flight until [`Queue::done`].
+    /// When a worker is free; none before a sync ends.
+    pub fn worker_free_at(&self) -> Option<MonotonicTime> {
+        let n_in_flight = self.in_flight.len();
+        if n_in_flight < self.workers {
+            return Some(MonotonicTime::START);
+        }
+        if n_in_flight >= self.workers.saturating_mul(SLOW_FACTOR) {
+            return None;
+        }
+        let mut started: Vec<MonotonicTime> =
+            self.in_flight.values().map(|one| one.since).collect();
+        started.sort_unstable();
+        Some(started[n_in_flight - self.workers] + SLOW_AFTER)
+    }
+
+    /// The next key that is due; it is in flight until [`Queue::done`]. A worker must be free.
     pub fn pop(&mut self, now: MonotonicTime) -> Option<Dequeued> {
+        loop {
+            let (key, waiting) = self.pop_due(now)?;
+            if self.n_in_flight_of(&key.namespace) < self.workers {
+                return Some(self.start(key, waiting, now));
+            }
+            let held_back = self.held_back.entry(key.namespace.clone()).or_default();
+            let at = (waiting.due, waiting.sequence);
+            held_back[waiting.priority as usize].insert(at, key);
+        }
+    }
+
+    /// Takes the next key that is due out of the order.
+    fn pop_due(&mut self, now: MonotonicTime) -> Option<(Key, Waiting)> {
         let is_fair_turn = self.n_pops % FAIRNESS_INTERVAL == FAIRNESS_INTERVAL - 1;
         let first = |order: &BTreeMap<(MonotonicTime, u64), Key>| {
             order.first_key_value().map(|(at, _)| *at).filter(|(due, _)| *due <= now)
@@ -135,20 +194,56 @@ impl Queue {
             self.order.iter().enumerate().filter_map(|(n, order)| Some((first(order)?, n)));
         let (at, class) =
             if is_fair_turn { firsts.min()? } else { firsts.min_by_key(|(_, class)| *class)? };
-        self.n_pops += 1;
         let key = self.order[class].remove(&at)?;
-        let Waiting { priority, since, .. } = self.waiting.remove(&key)?;
+        let waiting = self.waiting.get(&key).copied()?;
+        Some((key, waiting))
+    }
+
+    fn start(&mut self, key: Key, waiting: Waiting, now: MonotonicTime) -> Dequeued {
+        let Waiting { priority, since, .. } = waiting;
+        self.n_pops += 1;
+        self.waiting.remove(&key);
         if self.waiting.is_empty() {
             // The initial sync enqueues every key; later only a few wait at a time.
             self.waiting.shrink_to(WAITING_MIN);
         }
         self.in_flight.insert(key.clone(), InFlight { since: now, changed: None });
-        Some(Dequeued { key, priority, since })
+        Dequeued { key, priority, since }
     }
 
     /// The sync of `key` has ended. Returns the changes that arrived meanwhile.
     pub fn done(&mut self, key: &Key) -> Option<ChangeInFlight> {
-        self.in_flight.remove(key)?.changed
+        let in_flight = self.in_flight.remove(key)?;
+        self.release_held_back(&key.namespace);
+        in_flight.changed
+    }
+
+    /// As many keys of a namespace as may start syncs now; the others stay.
+    fn release_held_back(&mut self, namespace: &SharedStr) {
+        let n_free = self.workers.saturating_sub(self.n_in_flight_of(namespace));
+        let Some(held_back) = self.held_back.get_mut(namespace) else { return };
+        for _ in 0..n_free {
+            let first = held_back.iter_mut().enumerate().find(|(_, order)| !order.is_empty());
+            let Some((priority, order)) = first else { break };
+            let Some((at, key)) = order.pop_first() else { break };
+            self.order[priority].insert(at, key);
+        }
+        if held_back.iter().all(BTreeMap::is_empty) {
+            self.held_back.remove(namespace);
+        }
+    }
+
+    fn n_in_flight_of(&self, namespace: &SharedStr) -> usize {
+        self.in_flight.keys().filter(|key| key.namespace == *namespace).count()
+    }
+
+    fn remove_from_order(&mut self, key: &Key, waiting: Waiting) {
+        let (class, at) = (waiting.priority as usize, (waiting.due, waiting.sequence));
+        if self.order[class].remove(&at).is_none()
+            && let Some(held_back) = self.held_back.get_mut(&key.namespace)
+        {
+            held_back[class].remove(&at);
+        }
     }
 
     /// Enqueues a key again for which nothing was sent, together with later changes.
@@ -187,9 +282,11 @@ impl Queue {
     pub fn clear(&mut self) {
         self.waiting.clear();
         self.order.iter_mut().for_each(BTreeMap::clear);
+        self.held_back.clear();
         self.in_flight.values_mut().for_each(|in_flight| in_flight.changed = None);
     }
 
+    #[cfg(test)]
     pub fn n_in_flight(&self) -> usize {
         self.in_flight.len()
     }
@@ -289,6 +386,48 @@ mod tests {
         assert_eq!((counts.n_due, counts.oldest_wait), (1, Duration::from_secs(3)));
         assert_eq!((counts.n_in_flight, counts.oldest_in_flight), (1, Duration::from_secs(4)));
         assert_eq!(counts.n_adds, 3);
+    }
+
+    #[test]
+    fn slow_syncs_of_one_namespace_leave_workers_to_others() {
+        let mut queue = Queue::new(5);
+        for n in 0..50 {
+            queue.enqueue(&key(&format!("slow-{n}")), Priority::Removal, at(0), at(0));
+        }
+        let names = |n: std::ops::Range<u32>| n.map(|n| format!("slow-{n}")).collect::<Vec<_>>();
+        for n in 0..5 {
+            assert!(queue.worker_free_at() == Some(MonotonicTime::START), "for sync {n}");
+            assert!(queue.pop(at(1)).is_some());
+        }
+        assert_eq!(queue.worker_free_at(), Some(at(1) + SLOW_AFTER));
+        assert_eq!(queue.pop(at(2)), None, "the namespace has five syncs in flight");
+        queue.enqueue(&Key::new("other", "web"), Priority::Live, at(2), at(2));
+        assert_eq!(queue.next_due(), Some(at(2)), "keys that are held back are not due");
+        assert_eq!(pop_all(&mut queue, at(2)), ["web"]);
+        queue.expedite(&key("slow-30"), at(0));
+        queue.done(&key("slow-0"));
+        assert_eq!(pop_all(&mut queue, at(11)), names(5..6), "one for one");
+        for n in 1..6 {
+            assert_eq!(queue.done(&key(&format!("slow-{n}"))), None);
+        }
+        assert_eq!(pop_all(&mut queue, at(12)), names(6..11));
+    }
+
+    #[test]
+    fn syncs_in_flight_are_bounded_even_if_all_are_slow() {
+        let mut queue = Queue::new(2);
+        for n in 0..50 {
+            let key = Key::new(format!("ns-{n}").as_str(), "web");
+            queue.enqueue(&key, Priority::Live, at(0), at(0));
+        }
+        let mut now = at(0);
+        while let Some(free) = queue.worker_free_at() {
+            now = now.max(free);
+            assert!(queue.pop(now).is_some());
+        }
+        assert_eq!(queue.n_in_flight(), 2 * SLOW_FACTOR);
+        queue.done(&Key::new("ns-0", "web"));
+        assert!(queue.worker_free_at().is_some());
     }
 
     #[test]

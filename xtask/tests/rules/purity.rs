@@ -60,7 +60,7 @@ const HASH_MAPS: &[(&str, usize)] = &[
     ("crates/engine/src/cache/selector_index.rs", 0),
     ("crates/engine/src/interner.rs", 1),
     ("crates/engine/src/key_table.rs", 3),
-    ("crates/engine/src/queue.rs", 4),
+    ("crates/engine/src/queue.rs", 6),
     ("crates/engine/src/requests.rs", 1),
     ("crates/engine/src/syncs.rs", 0),
 ];

@@ -1,5 +1,6 @@
 //! However many requests a plan has, only so many are in flight, and those of other keys find room.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use endpointd_engine::{ControllerSettings, Effect, Input, Settings, WRITES_MAX};
@@ -154,4 +155,65 @@ fn read_of_a_node_that_returned_is_not_sent() {
     cluster.run();
     assert_eq!((n_first, cluster.live_reads.len()), (16, 16), "the others were cancelled");
     assert_eq!(endpoints(&cluster, "web").len(), 41);
+}
+
+/// Writes in namespace `ns` take 10 s, as with a slow webhook; others no time. Returns when the
+/// first write in namespace `other` was sent.
+fn run_with_slow_namespace(cluster: &mut Cluster, change: impl Fn(&mut Cluster)) -> Duration {
+    let (start, mut slow) = (cluster.now, VecDeque::new());
+    let (mut changed, mut sent) = (false, None);
+    loop {
+        match cluster.engine.next(cluster.now) {
+            Some(Effect::Send { id, controller, write }) if &*write.key().namespace == "ns" => {
+                let due = cluster.now + Duration::from_secs(10);
+                slow.push_back((due, Effect::Send { id, controller, write }));
+            }
+            Some(effect) => {
+                if let Effect::Send { .. } = effect {
+                    sent.get_or_insert(cluster.now.since(start));
+                }
+                cluster.perform(effect);
+            }
+            None if cluster.deliver() => {}
+            None => {
+                let change_at = start + Duration::from_millis(100);
+                let next = slow.front().map(|(due, _)| *due);
+                let next = next.into_iter().chain(cluster.engine.wake_at());
+                let next = next.chain((!changed).then_some(change_at)).min();
+                let Some(next) = next else { break };
+                cluster.now = cluster.now.max(next);
+                if !changed && cluster.now >= change_at {
+                    changed = true;
+                    change(cluster);
+                }
+                if slow.front().is_some_and(|(due, _)| *due <= cluster.now) {
+                    let (_, effect) = slow.pop_front().expect("not empty");
+                    cluster.perform(effect);
+                }
+            }
+        }
+        assert!(slow.len() <= 10, "five syncs of each controller");
+    }
+    sent.expect("the change was written")
+}
+
+#[test]
+fn slow_writes_of_one_namespace_do_not_delay_removals_elsewhere() {
+    let names: Vec<String> = (0..50).map(|n| format!("s{n}")).collect();
+    let services: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 1)).collect();
+    let mut cluster = converged(&services);
+    cluster.api.namespaces.insert("other".into(), NamespaceState::Active);
+    cluster.put_service(Service { namespace: "other".into(), ..service("far") });
+    cluster.put_pod(endpointd_model::Pod { namespace: "other".into(), ..pod("far-0") });
+    cluster.advance(Duration::from_secs(5));
+    cluster.clear_log();
+    names.iter().for_each(|name| cluster.change_pod(&key(&format!("{name}-0")), unready));
+    let start = cluster.now;
+    let sent = run_with_slow_namespace(&mut cluster, |cluster| {
+        cluster.change_pod(&Key::new("other", "far-0"), unready);
+    });
+    assert!(sent <= Duration::from_millis(600), "{sent:?}");
+    assert_eq!(cluster.sent.len(), 102, "everything is written");
+    let took = cluster.now.since(start);
+    assert!(took <= Duration::from_secs(110), "{took:?}: five at a time, ten seconds each");
 }
