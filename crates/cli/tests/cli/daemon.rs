@@ -70,7 +70,7 @@ impl Drop for Running {
 fn with_pages(server: &str, args: &[&str]) -> (Running, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_endpointd"))
         .args(["run", "--server", server, "--metrics-bind-address=127.0.0.1:0"])
-        .args(["--leader-elect=false"])
+        .args(["--leader-elect=false", "--secure-port=0"])
         .args(args)
         .stderr(Stdio::piped())
         .spawn()
@@ -203,7 +203,7 @@ fn the_limit_of_open_files_is_raised_at_start() {
     let child = Command::new("sh")
         .args(["-c", r#"ulimit -S -n 256 && exec "$0" "$@""#, env!("CARGO_BIN_EXE_endpointd")])
         .args(["run", SERVER, "--metrics-bind-address=0", "--secure-port=0"])
-        .args(["--leader-elect=false"])
+        .args(["--leader-elect=false", "--secure-port=0"])
         .stderr(Stdio::null())
         .spawn()
         .expect("a shell");
