@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use endpointd_model::{Failure, FailureKind};
@@ -12,7 +13,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use kube::client::Body;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tower::ServiceExt;
 
 use crate::config;
@@ -47,6 +48,10 @@ pub(crate) struct TransportError {
 pub(crate) struct Transport {
     options: ConnectOptions,
     session: Mutex<Session>,
+    /// Generation whose first response shows that connections of earlier ones are dead; 0: none.
+    suspected_before: AtomicU64,
+    /// Connections of earlier generations are given up.
+    given_up_before: watch::Sender<u64>,
     pub(crate) stats: Arc<RequestStats>,
     pub(crate) url: String,
     pub(crate) default_namespace: String,
@@ -80,7 +85,15 @@ impl Transport {
     pub(crate) async fn connect(options: ConnectOptions) -> Result<Self, ConnectError> {
         let Prepared { service, url, default_namespace } = prepare(&options).await?;
         let session = Mutex::new(Session { service, generation: 0, reloaded: Instant::now() });
-        Ok(Self { options, session, stats: Arc::default(), url, default_namespace })
+        Ok(Self {
+            options,
+            session,
+            suspected_before: AtomicU64::new(0),
+            given_up_before: watch::Sender::new(0),
+            stats: Arc::default(),
+            url,
+            default_namespace,
+        })
     }
 
     /// Sends a request and reads the whole response, at most `n_bytes_max`.
@@ -104,7 +117,19 @@ impl Transport {
     ) -> Result<Response<Incoming>, TransportError> {
         let session = self.session.lock().await.clone();
         // In both cases the request was not applied, so it can be sent again.
-        let rejected = match self.open_on(session.service, request, timeout).await {
+        let opened = self.open_on(session.service, request, timeout);
+        let opened = tokio::select! {
+            opened = opened => opened,
+            () = self.given_up(session.generation) => {
+                return Err(no_response(request, GIVEN_UP));
+            }
+        };
+        let opened =
+            opened.inspect(|_| self.on_response(session.generation)).map(|mut response| {
+                response.extensions_mut().insert(Generation(session.generation));
+                response
+            });
+        let rejected = match opened {
             Ok(response) if response.status() == StatusCode::UNAUTHORIZED => Ok(response),
             Err(NotOpened::Untrusted(error)) => Err(error),
             other => return other.map_err(NotOpened::into_error),
@@ -155,6 +180,7 @@ impl Transport {
     ) -> Result<ApiResponse, TransportError> {
         let code = response.status().as_u16();
         let encoding = encoding_of(&response);
+        let generation = generation_of(&response);
         let retry_after = response.headers().get(RETRY_AFTER);
         let retry_after = retry_after.map(|value| String::from_utf8_lossy(value.as_bytes()).into());
         if usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX) > n_bytes_max
@@ -162,7 +188,12 @@ impl Transport {
             return Err(too_long(request, n_bytes_max));
         }
         let collected = Limited::new(response.into_body(), n_bytes_max).collect();
-        let body = match tokio::time::timeout(timeout, collected).await {
+        let collected = tokio::time::timeout(timeout, collected);
+        let collected = tokio::select! {
+            collected = collected => collected,
+            () = self.given_up(generation) => return Err(no_response(request, GIVEN_UP)),
+        };
+        let body = match collected {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 return Err(too_long(request, n_bytes_max));
@@ -174,6 +205,35 @@ impl Transport {
             Err(_) => return Err(no_response(request, "the response did not end in time")),
         };
         Ok(ApiResponse { code, encoding, retry_after, body })
+    }
+
+    /// A request that the server answers at once was not answered: connections may be dead without a
+    /// sign, as after a silent fail-over of a load balancer. Further requests get new connections;
+    /// after the first response on one of them, all older connections are given up.
+    /// Returns false if there are no new connections, because older ones were replaced just now.
+    pub(crate) async fn suspect_connections(&self) -> bool {
+        let generation = self.session.lock().await.generation;
+        let is_replaced = self.reload_credentials(generation).await.is_some();
+        if is_replaced {
+            self.suspected_before.store(generation + 1, Ordering::Relaxed);
+        }
+        is_replaced
+    }
+
+    fn on_response(&self, generation: u64) {
+        let suspected_before = self.suspected_before.load(Ordering::Relaxed);
+        if suspected_before != 0 && generation >= suspected_before {
+            self.suspected_before.store(0, Ordering::Relaxed);
+            tracing::warn!("connections are dead, requests and watches use new ones");
+            self.given_up_before.send_replace(suspected_before);
+        }
+    }
+
+    /// Completes when the connections of this generation are given up.
+    pub(crate) async fn given_up(&self, generation: u64) {
+        let mut before = self.given_up_before.subscribe();
+        // The sender lives as long as `self`.
+        let _ = before.wait_for(|before| generation < *before).await;
     }
 
     /// Reloads credentials and certificate authorities, unless another request has just done so.
@@ -205,6 +265,16 @@ impl Transport {
             }
         }
     }
+}
+
+const GIVEN_UP: &str = "the connection was given up";
+
+/// Which connections a response came from; an extension of it.
+#[derive(Clone, Copy)]
+struct Generation(u64);
+
+pub(crate) fn generation_of<B>(response: &Response<B>) -> u64 {
+    response.extensions().get().map_or(u64::MAX, |Generation(generation)| *generation)
 }
 
 /// Connections, and what the configuration says about the cluster.

@@ -29,6 +29,8 @@ const PODS: usize = 12;
 const RECOVERY_MAX: Duration = Duration::from_secs(30);
 /// A watch without events is closed after 90 seconds; recovery follows.
 const FREEZE_RECOVERY_MAX: Duration = Duration::from_secs(110);
+/// Until the Lease shows it, plus the time to publish and to observe convergence.
+const SILENT_FAIL_OVER_MAX: Duration = Duration::from_secs(7 + 6);
 /// Lease duration plus retry period.
 const LEASE: Duration = Duration::from_secs(15 + 2);
 /// Plus the time to publish and to observe convergence.
@@ -41,6 +43,10 @@ const TESTS: &[Test] = &[
         api_server_restarts_during_a_rollout_lose_nothing,
     ),
     ("closed_and_frozen_connections_lose_nothing", closed_and_frozen_connections_lose_nothing),
+    (
+        "silent_fail_over_keeps_the_lease_and_delays_little",
+        silent_fail_over_keeps_the_lease_and_delays_little,
+    ),
     (
         "daemon_killed_at_random_times_of_a_rollout_loses_nothing",
         daemon_killed_at_random_times_of_a_rollout_loses_nothing,
@@ -204,6 +210,22 @@ fn closed_and_frozen_connections_lose_nothing() {
 }
 
 /// The daemon's kubeconfig with the address of the proxy.
+/// As after the fail-over of a load balancer: all connections stay open and are dead, and new ones
+/// work. The Lease shows it after at most 7 seconds.
+fn silent_fail_over_keeps_the_lease_and_delays_little() {
+    let Some(under_test) = cluster_with(Controllers::None) else { return };
+    let (proxy, kubeconfig) = through_proxy(&under_test);
+    let cluster = &under_test.cluster;
+    let _daemon = Daemon::start(cluster, "fail-over", &DaemonFlags::elected(&kubeconfig));
+    let mut rollout = Rollout::start(&under_test.api, "fail-over");
+    rollout.converge_within(TAKE_OVER_MAX, "the start");
+    proxy.freeze_connections();
+    rollout.roll(|_, _| {});
+    rollout.converge_within(SILENT_FAIL_OVER_MAX, "a silent fail-over");
+    let log = Daemon::log_of(cluster, "fail-over");
+    assert!(log.contains("connections are dead") && !log.contains("lost leadership"), "{log}");
+}
+
 fn through_proxy(under_test: &ClusterUnderTest) -> (TcpProxy, PathBuf) {
     let url = under_test.cluster.url();
     let address: SocketAddr =

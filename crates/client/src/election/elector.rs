@@ -109,12 +109,16 @@ impl ElectorTask {
             Action::Wait(_) => tokio::time::sleep(limit).await,
             Action::Read => {
                 let read = in_time(limit, self.client.read_lease(&self.options.lease)).await;
+                let is_silent = read.is_err();
                 let read = read.unwrap_or_else(Err);
                 if let Ok(Some(lease)) = &read {
                     self.note_version(lease);
                 }
                 self.log_trouble(read.as_ref().err());
                 self.election.on_read(read, Instant::now());
+                if is_silent {
+                    self.on_silence().await;
+                }
             }
             Action::Create(lease) => {
                 let written = in_time(limit, self.client.create_lease(&lease)).await;
@@ -122,8 +126,20 @@ impl ElectorTask {
             }
             Action::Replace(lease) => {
                 let written = in_time(limit, self.client.replace_lease(&lease)).await;
+                let is_silent = written.is_err();
                 self.on_written(written, sent);
+                if is_silent {
+                    self.on_silence().await;
+                }
             }
+        }
+    }
+
+    /// A request for the Lease was not answered in time. It is small, so that the connection may be
+    /// dead: the next attempt is made at once, on another one.
+    async fn on_silence(&mut self) {
+        if self.client.transport.suspect_connections().await {
+            self.election.attempt_at_once();
         }
     }
 

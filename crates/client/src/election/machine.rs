@@ -133,6 +133,11 @@ impl Election {
         }
     }
 
+    /// The next attempt need not wait.
+    pub fn attempt_at_once(&mut self) {
+        self.next_attempt = None;
+    }
+
     /// Ends leadership. Returns whether the lease is still ours and can be released.
     pub fn stop(&mut self, now: Instant) -> bool {
         let is_leading = self.leading_until().is_some_and(|until| until > now);

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::config::error_chain;
 use crate::request::{ApiRequest, Start};
-use crate::transport::{TransportError, encoding_of};
+use crate::transport::{TransportError, encoding_of, generation_of};
 
 /// The `timeoutSeconds` that we ask for, drawn for each watch so that they do not all end at once.
 const WATCH_SECS: std::ops::RangeInclusive<u64> = 300..=600;
@@ -89,7 +89,15 @@ impl Watcher {
         loop {
             let is_listing = self.position.is_none();
             let idle_max = if is_listing { LIST_IDLE_MAX } else { IDLE_MAX };
-            let frame = match stream.next(idle_max).await {
+            let (transport, generation) = (self.client.transport.clone(), stream.generation);
+            let frame = tokio::select! {
+                biased;
+                frame = stream.next(idle_max) => frame,
+                () = transport.given_up(generation) => {
+                    Err(StreamEnd::Broken("the connection was given up".to_owned()))
+                }
+            };
+            let frame = match frame {
                 Ok(frame) => frame,
                 Err(StreamEnd::Quiet) if is_listing => continue,
                 Err(StreamEnd::Quiet) => match self.check_continuity::<T>().await {
@@ -185,6 +193,7 @@ struct Stream {
     request: ApiRequest,
     body: Incoming,
     encoding: Encoding,
+    generation: u64,
     frames: Frames,
     idle: IdleTimer,
     /// Since the last data or check.
@@ -195,6 +204,7 @@ struct Stream {
 impl Stream {
     fn new(request: ApiRequest, response: Response<Incoming>, encoding: Encoding) -> Self {
         Self {
+            generation: generation_of(&response),
             request,
             body: response.into_body(),
             encoding,
