@@ -1,11 +1,14 @@
-//! Plans that are large (F39).
+//! Plans that are large (F34, F39).
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use endpointd_scenarios::TestNamespace;
-use endpointd_scenarios::pods::{Pod, web_ip};
+use endpointd_fault_proxy::{Fault, Requests, in_flight_max};
+use endpointd_scenarios::convergence::converge_within;
+use endpointd_scenarios::pods::{Pod, web_ip, web_ips};
 use endpointd_scenarios::proxied_cluster::{toggle, wait_until, web};
+use endpointd_scenarios::test_namespace::Kind;
+use endpointd_scenarios::{Expected, TestNamespace};
 use serde_json::{Value, json};
 
 use crate::shared::Group;
@@ -13,6 +16,10 @@ use crate::shared::Group;
 /// Also for `storage`.
 pub static GROUP: Group = Group::new();
 
+const OPEN_FILES_MAX: u32 = 256;
+const WRITES_IN_FLIGHT_MAX: usize = 64;
+const N_SLICES: usize = 300;
+const SLOW: Duration = Duration::from_millis(200);
 const PUBLISHED_MAX: Duration = Duration::from_secs(60);
 /// Includes the time of the test's own requests.
 const NEIGHBOUR_MAX: Duration = Duration::from_secs(8);
@@ -20,6 +27,43 @@ const N_PORTS: usize = 3000;
 const N_DIFFERING_PODS: usize = 100;
 const HOSTILE: Duration = Duration::from_secs(20);
 const RESIDENT_BYTES_MAX: f64 = 256e6;
+
+/// One plan updates 300 slices, and each write takes a while.
+pub fn few_file_descriptors_suffice_for_a_large_plan() {
+    let Some(turn) = GROUP.turn() else { return };
+    let cluster = turn.cluster;
+    let flags = cluster.elected().with("--max-endpoints-per-slice=1");
+    let daemon = cluster.daemon("few-files", &flags.open_files_max(OPEN_FILES_MAX));
+    let neighbour = web(cluster.api(), "beside-a-large-plan", 2);
+    let ns = TestNamespace::new(cluster.api(), "large-plan");
+    ns.node_in("a", "zone-a");
+    let numbers: Vec<usize> = (1..=N_SLICES).collect();
+    ns.many_web_pods(&numbers, &["a"]);
+    let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]});
+    ns.service("web", &spec);
+    let all = [Expected::slices("web", &web_ips(1..=N_SLICES))];
+    let converge = || {
+        let converged = converge_within(PUBLISHED_MAX, ns.api(), ns.namespace(), &all);
+        converged.unwrap_or_else(|error| panic!("{ns}: {error}"));
+    };
+    converge();
+
+    let writes = Requests::writes_of_endpoints().namespace(ns.namespace());
+    let slow = cluster.proxy.inject(writes, Fault::DelayResponse(SLOW));
+    let started = Instant::now();
+    ns.merge(Kind::Service, "web", &json!({"metadata": {"labels": {"changed": "yes"}}}));
+    slow.wait_until_fired(N_SLICES / 4, PUBLISHED_MAX);
+    toggle(&neighbour, 1, false, NEIGHBOUR_MAX);
+    slow.wait_until_fired(N_SLICES, PUBLISHED_MAX);
+    drop(slow);
+    converge();
+    let n = in_flight_max(&cluster.writes_since("large-plan", started));
+    println!("{N_SLICES} slices with {OPEN_FILES_MAX} descriptors: {n} writes in flight");
+    assert!(n <= WRITES_IN_FLIGHT_MAX, "{n} writes in flight");
+    let log = daemon.log();
+    assert!(!log.contains("Too many open files") && !log.contains("lost leadership"), "{log}");
+    assert_eq!(daemon.metric("leader_election_master_status{name=\"endpointd\"}"), Some(1.0));
+}
 
 /// Each pod resolves one named port to another number, so that each needs a slice of its own with
 /// all the ports.

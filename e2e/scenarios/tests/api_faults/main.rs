@@ -30,6 +30,10 @@ const TESTS: &[Test] = &[
         server_errors::error_responses_and_lost_requests_leave_no_duplicates,
     ),
     (
+        "recreated_services_are_published_despite_faults",
+        server_errors::recreated_services_are_published_despite_faults,
+    ),
+    (
         "services_created_while_writes_fail_are_published_at_once_after",
         server_errors::services_created_while_writes_fail_are_published_at_once_after,
     ),
@@ -56,6 +60,14 @@ const TESTS: &[Test] = &[
     (
         "kube_controller_manager_beside_the_daemon_does_no_harm",
         both_running::kube_controller_manager_beside_the_daemon_does_no_harm,
+    ),
+    (
+        "slow_webhook_does_not_delay_other_namespaces",
+        server_errors::slow_webhook_does_not_delay_other_namespaces,
+    ),
+    (
+        "few_file_descriptors_suffice_for_a_large_plan",
+        limits::few_file_descriptors_suffice_for_a_large_plan,
     ),
 ];
 

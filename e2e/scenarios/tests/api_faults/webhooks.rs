@@ -13,6 +13,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhookKind {
+    Validating,
     Mutating,
 }
 
@@ -31,6 +32,7 @@ pub fn register(
     client_config: &Value,
 ) -> Placed {
     let configurations = match kind {
+        WebhookKind::Validating => "validatingwebhookconfigurations",
         WebhookKind::Mutating => "mutatingwebhookconfigurations",
     };
     let webhook = json!({
