@@ -100,7 +100,7 @@ fn writers(stage: Stage, last: &BTreeMap<&str, Timestamp>, now: Timestamp) -> Ou
         Stage::Before => Outcome::ok(
             name,
             format!(
-                "EndpointSlices were last written by {KCM} {}, by endpointd {}",
+                "EndpointSlices were last written by {KCM}: {}; by endpointd: {}",
                 ago(KCM),
                 ago(ENDPOINTD)
             ),

@@ -25,6 +25,7 @@ fn outcome(nodes: &[Value]) -> Outcome {
         .collect();
     let n = nodes.len();
     match without.as_slice() {
+        [] if n == 0 => Outcome::ok(NAME, "there are no nodes"),
         [] => Outcome::ok(NAME, format!("all {n} nodes have a zone")),
         all if all.len() == n => {
             Outcome::ok(NAME, "no node has a zone: topology hints are not used")

@@ -1,11 +1,16 @@
 //! Reads what the controllers read. All namespaces are listed as the daemon lists them, in protobuf
 //! and compact; one namespace needs no permissions outside of it, apart from nodes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
 
 use endpointd_client::{Client, ListOptions};
 use endpointd_engine::{ControllerSettings, Settings};
-use endpointd_model::{Controller, ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};
+use endpointd_model::{
+    Controller, Labels, NamedPort, ObjectEvent, Pod, ResourceEvent, SharedStr, WatchSignal,
+    WatchedResource,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -53,13 +58,14 @@ async fn list(
     for resource in resources {
         watches.spawn(client.clone().watch(*resource, sender.clone()));
     }
+    let mut shared = SharedParts::default();
     let mut missing: BTreeSet<WatchedResource> = resources.iter().copied().collect();
     while !missing.is_empty() {
         // The channel stays open: `sender` is not dropped.
         let Some((resource, signal)) = receiver.recv().await else { break };
         match signal {
             WatchSignal::InitDone(_) => drop(missing.remove(&resource)),
-            WatchSignal::Event(event) => apply(loaded, *event),
+            WatchSignal::Event(event) => apply(loaded, &mut shared, *event),
             WatchSignal::DecodeError { key, reason } => {
                 let is_planned =
                     [WatchedResource::Services, WatchedResource::Endpoints].contains(&resource);
@@ -80,11 +86,43 @@ async fn list(
     Ok(())
 }
 
-fn apply(loaded: &mut LoadedObjects, event: ResourceEvent) {
+/// Pods of one workload have the same labels and ports, which are kept once.
+#[derive(Default)]
+struct SharedParts {
+    labels: HashSet<Labels>,
+    ports: HashSet<Arc<[NamedPort]>>,
+    names: HashSet<SharedStr>,
+}
+
+impl SharedParts {
+    fn share(&mut self, pod: &mut Pod) {
+        pod.labels = shared(&mut self.labels, &pod.labels);
+        pod.named_ports = shared(&mut self.ports, &pod.named_ports);
+        pod.namespace = shared(&mut self.names, &pod.namespace);
+        pod.node_name = pod.node_name.as_ref().map(|name| shared(&mut self.names, name));
+    }
+}
+
+fn shared<T: Clone + Eq + Hash>(known: &mut HashSet<T>, one: &T) -> T {
+    match known.get(one) {
+        Some(known) => known.clone(),
+        None => {
+            known.insert(one.clone());
+            one.clone()
+        }
+    }
+}
+
+fn apply(loaded: &mut LoadedObjects, shared: &mut SharedParts, event: ResourceEvent) {
     let cluster = &mut loaded.cluster;
     match event {
         ResourceEvent::Service(event) => put(&mut cluster.services, event, |one| one.key()),
-        ResourceEvent::Pod(event) => put(&mut cluster.pods, event, |one| one.key()),
+        ResourceEvent::Pod(mut event) => {
+            if let ObjectEvent::Applied(pod) = &mut event {
+                shared.share(pod);
+            }
+            put(&mut cluster.pods, event, |one| one.key());
+        }
         ResourceEvent::Node(event) => put(&mut cluster.nodes, event, |one| one.name.clone()),
         ResourceEvent::Endpoints(event) => {
             put(&mut cluster.endpoints, event, |one| one.meta.key());
