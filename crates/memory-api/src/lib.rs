@@ -34,10 +34,21 @@ pub struct MemoryApi {
     pub endpoints: History<Endpoints>,
     pub slices: History<EndpointSlice>,
     pub namespaces: BTreeMap<SharedStr, NamespaceState>,
-    /// A mutating webhook adds an annotation to every stored slice.
-    pub webhook: bool,
+    /// A mutating webhook for slices.
+    pub webhook: Option<Webhook>,
     /// The revision at which another client last edited an object.
     externally_modified: BTreeMap<(PublishedResource, Key), u64>,
+}
+
+/// What a mutating webhook does to every slice that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Webhook {
+    /// Adds an annotation, which nobody compares.
+    Annotates,
+    /// Adds a label.
+    Relabels,
+    /// Gives all endpoints the same zone.
+    Rezones,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

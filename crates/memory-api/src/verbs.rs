@@ -6,10 +6,12 @@ use endpointd_model::{
 };
 
 use crate::validation::invalid;
-use crate::{MemoryApi, NamespaceState};
+use crate::{MemoryApi, NamespaceState, Webhook};
 
-/// The annotation that the webhook adds.
-const WEBHOOK_ANNOTATION: &str = "example.com/seen-by-webhook";
+/// The annotation or label that the webhook adds.
+const WEBHOOK_MARK: &str = "example.com/seen-by-webhook";
+/// The zone that it sets.
+const WEBHOOK_ZONE: &str = "zone-of-webhook";
 
 /// The response to a write.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,19 +145,25 @@ impl MemoryApi {
 
     /// Removes the annotations that the webhook added.
     pub fn undo_webhook(&mut self) {
-        let is_marked =
-            |slice: &&EndpointSlice| slice.meta.annotations.contains_key(WEBHOOK_ANNOTATION);
+        let is_marked = |slice: &&EndpointSlice| slice.meta.annotations.contains_key(WEBHOOK_MARK);
         let marked: Vec<EndpointSlice> = self.slices.values().filter(is_marked).cloned().collect();
         for mut slice in marked {
-            slice.meta.annotations = slice.meta.annotations.with(WEBHOOK_ANNOTATION, None);
+            slice.meta.annotations = slice.meta.annotations.with(WEBHOOK_MARK, None);
             self.force(Object::Slice(slice));
         }
     }
 
     fn admit(&self, object: &mut Object) {
-        if self.webhook && object.resource() == PublishedResource::Slices {
-            let meta = meta_mut(object);
-            meta.annotations = meta.annotations.with(WEBHOOK_ANNOTATION, Some("true"));
+        let (Some(webhook), Object::Slice(slice)) = (self.webhook, object) else { return };
+        let EndpointSlice { meta, endpoints, .. } = slice;
+        match webhook {
+            Webhook::Annotates => {
+                meta.annotations = meta.annotations.with(WEBHOOK_MARK, Some("true"));
+            }
+            Webhook::Relabels => meta.labels = meta.labels.with(WEBHOOK_MARK, Some("true")),
+            Webhook::Rezones => {
+                endpoints.iter_mut().for_each(|one| one.zone = Some(WEBHOOK_ZONE.into()));
+            }
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum Rule {
     QuiescentAfterRestart,
     /// L5: few attempts of a write that is rejected permanently.
     BoundedWrites,
+    /// L5: at most 64 writes in flight.
+    WritesInFlight,
     /// L5: no write before the Retry-After time of a 429.
     RetryAfter,
     /// A failed write gives the Event that upstream records; none is without a cause or repeated.
@@ -44,7 +46,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::NoForeignObject,
         Self::NoStaleOverwrite,
         Self::NoWriteWithoutLease,
@@ -59,6 +61,7 @@ impl Rule {
         Self::Quiescent,
         Self::QuiescentAfterRestart,
         Self::BoundedWrites,
+        Self::WritesInFlight,
         Self::RetryAfter,
         Self::Events,
         Self::NoLeftovers,
@@ -81,6 +84,7 @@ impl Rule {
             Self::Quiescent => "L3 quiescent",
             Self::QuiescentAfterRestart => "L3 quiescent after restart",
             Self::BoundedWrites => "L5 bounded writes",
+            Self::WritesInFlight => "L5 writes in flight",
             Self::RetryAfter => "L5 Retry-After",
             Self::Events => "Events",
             Self::NoLeftovers => "L6 no leftovers",
@@ -109,7 +113,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 39] = [
+pub const FAULTS: [&str; 41] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -137,7 +141,9 @@ pub const FAULTS: [&str; 39] = [
     "quota",
     "rejected for one Service",
     "rejected with 500",
-    "webhook",
+    "webhook adds an annotation",
+    "webhook adds a label",
+    "webhook changes endpoints",
     "clock jump",
     "clock jump of a process",
     "compaction",

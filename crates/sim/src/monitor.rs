@@ -3,6 +3,7 @@
 
 mod endpoints;
 mod events;
+mod load;
 mod mirror;
 mod slices;
 

@@ -47,7 +47,7 @@ pub struct Process {
     pub observed_at_plan: BTreeMap<(Controller, Key), ObservedRevisions>,
     /// No write before this time: a 429 with Retry-After.
     pub throttled_until: Time,
-    /// Requests in flight.
+    /// Writes that the engine has sent and that are not answered, also those that wait in the client.
     pub n_in_flight: usize,
 }
 

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use endpointd_memory_api::Webhook;
 use endpointd_model::WatchedResource;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -208,7 +209,7 @@ pub enum Fault {
     Rejected(Place, Duration),
     /// What is refused is answered 500 instead of 403, as by a webhook that is down.
     RejectedWith500(Duration),
-    Webhook(Duration),
+    Webhook(Webhook, Duration),
     ClockJump(i64),
     Compact(WatchedResource),
 }

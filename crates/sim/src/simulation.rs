@@ -350,8 +350,9 @@ fn makes_requests_fail(action: &Action) -> bool {
             | Fault::NoCreates(_)
             | Fault::Rejected(..)
             | Fault::RejectedWith500(_)
-            | Fault::Errors(_) => true,
-            Fault::Webhook(_) | Fault::ClockJump(_) | Fault::Compact(_) => false,
+            | Fault::Errors(_)
+            | Fault::Webhook(..) => true,
+            Fault::ClockJump(_) | Fault::Compact(_) => false,
         },
         Action::Pod(..)
         | Action::Service(..)

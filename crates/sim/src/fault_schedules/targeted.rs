@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use endpointd_memory_api::Webhook;
 use endpointd_model::WatchedResource;
 
 use super::Schedule;
@@ -21,6 +22,9 @@ pub fn all() -> Vec<Schedule> {
         targeted("permanently rejected with 500", with_500(permanently_rejected(2))),
         targeted("removals proceed under a quota", quota()),
         targeted("removals proceed under creates that get 500", with_500(quota())),
+        targeted("webhook adds a label", rewritten(Webhook::Relabels)),
+        targeted("webhook changes endpoints", rewritten(Webhook::Rezones)),
+        targeted("more than 1,000 pods, and writes fail", many_writes_fail()),
         targeted("many Services deleted at once", many_services_deleted()),
         limited("many Services deleted while no process runs", deleted_while_down()),
         targeted("Endpoints deleted before their Services", endpoints_deleted_first()),
@@ -79,6 +83,28 @@ fn permanently_rejected(n_requests: u64) -> Vec<Step> {
 /// Answered 500 instead of 403: the client cannot know that the write was not applied.
 fn with_500(mut steps: Vec<Step>) -> Vec<Step> {
     steps.insert(0, after(Action::Fault(Fault::RejectedWith500(secs(1000))), millis(1)));
+    steps
+}
+
+/// F25: a webhook rewrites what plans compare. That is no reason to write again and again; when it
+/// is gone, the next change of the Service repairs its slices.
+fn rewritten(webhook: Webhook) -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.push(after(Action::Fault(Fault::Webhook(webhook, secs(300))), millis(1)));
+    steps.push(after(Action::Check(Check::CountRequests), millis(1)));
+    for number in 0..4 {
+        steps.push(after(Action::Pod(pod(number), PodAction::Unready), secs(50)));
+    }
+    // Two controllers, and slices that change nothing because the webhook has written them before.
+    steps.push(after(Action::Check(Check::RequestsAtMost(4 * 3)), secs(120)));
+    steps.push(after(Action::Service(WEB, ServiceAction::Relabel(1)), secs(5)));
+    steps
+}
+
+/// L5: the writes of a large plan are sent again, but not all at once.
+fn many_writes_fail() -> Vec<Step> {
+    let mut steps = vec![after(Action::Fault(Fault::Errors(secs(10))), millis(0))];
+    steps.extend(many_pods());
     steps
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use endpointd_memory_api::Webhook;
 use endpointd_model::WatchedResource;
 use endpointd_rng::SplitMix64;
 
@@ -69,7 +70,8 @@ pub fn other(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
         Class::Quota => Action::Fault(Fault::NoCreates(time)),
         Class::Rejected => Action::Fault(Fault::Rejected(service(swarm, rng), time)),
         Class::RejectedWith500 => Action::Fault(Fault::RejectedWith500(time)),
-        Class::Webhook => Action::Fault(Fault::Webhook(time)),
+        // The others change what plans compare; schedules have them.
+        Class::Webhook => Action::Fault(Fault::Webhook(Webhook::Annotates, time)),
         Class::Clock => Action::Fault(Fault::ClockJump(rng.pick(&JUMPS))),
         Class::ProcessClock => Action::Process(process, ProcessFault::ClockJump(rng.pick(&JUMPS))),
         Class::Compact => Action::Fault(Fault::Compact(rng.pick(&WatchedResource::ALL))),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use endpointd_memory_api::Webhook;
 use endpointd_model::{Object, WatchedResource, Write};
 
 use super::{ActiveFaults, Event, Simulation};
@@ -22,10 +23,14 @@ impl Simulation {
                 self.faults.rejected.push((service_key(place), until));
             }
             Fault::RejectedWith500(time) => self.faults.rejected_with_500_until = self.now + time,
-            Fault::Webhook(time) => {
-                self.coverage.count_fault("webhook");
+            Fault::Webhook(webhook, time) => {
+                self.coverage.count_fault(match webhook {
+                    Webhook::Annotates => "webhook adds an annotation",
+                    Webhook::Relabels => "webhook adds a label",
+                    Webhook::Rezones => "webhook changes endpoints",
+                });
                 self.faults.webhook_until = self.now + time;
-                self.api.webhook = true;
+                self.api.webhook = Some(webhook);
             }
             Fault::ClockJump(secs) => {
                 self.coverage.count_fault("clock jump");
@@ -90,7 +95,7 @@ impl Simulation {
     /// Ends all faults and repairs their traces.
     pub(crate) fn end_faults(&mut self) {
         self.faults = ActiveFaults { is_quiescent: true, ..ActiveFaults::default() };
-        self.api.webhook = false;
+        self.api.webhook = None;
         self.api.undo_webhook();
         self.api.repair();
         for process in 0..self.processes.len() {
@@ -158,8 +163,8 @@ impl Simulation {
 
     /// Removes a webhook whose time is over.
     pub(super) fn end_webhook(&mut self) {
-        if self.api.webhook && self.now >= self.faults.webhook_until {
-            self.api.webhook = false;
+        if self.api.webhook.is_some() && self.now >= self.faults.webhook_until {
+            self.api.webhook = None;
         }
     }
 }

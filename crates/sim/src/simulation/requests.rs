@@ -32,6 +32,8 @@ impl Simulation {
     ) {
         let is_checked_early = self.has_bug(ClientBug::LeaseCheckedEarly);
         self.check_retry_after(process, &write);
+        self.processes[process].n_in_flight += 1;
+        self.check_in_flight(process);
         self.log_sent(process, id, controller, &write);
         let incarnation = self.processes[process].incarnation;
         let request = Request {
@@ -91,7 +93,6 @@ impl Simulation {
         self.n_sent += 1;
         self.coverage.n_writes += 1;
         self.check_send(process, controller, &request.write);
-        self.processes[process].n_in_flight += 1;
         let mut wait = self.latency();
         if let Some(RequestFault::SlowRequest(time)) = request.fault {
             self.coverage.count_fault("slow request");
