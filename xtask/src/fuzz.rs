@@ -18,7 +18,7 @@ const TARGETS: [(&str, &str); 13] = [
     ("lease", "endpointd-client"),
     ("value_lists", "endpointd-client"),
     ("yaml", "endpointd"),
-    ("yaml_json", "endpointd"),
+    ("json_as_yaml", "endpointd"),
     ("flags", "endpointd"),
     ("status_query", "endpointd-status"),
     ("explain", "endpointd-explain"),
