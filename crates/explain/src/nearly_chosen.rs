@@ -129,6 +129,7 @@ pub fn has_ended(reason: ExclusionReason) -> bool {
         | ExclusionReason::NodeNotFound
         | ExclusionReason::NoPort
         | ExclusionReason::ServiceWithoutPorts
+        | ExclusionReason::TooManyPorts
         | ExclusionReason::OverCapacity => false,
     }
 }

@@ -50,6 +50,15 @@ fn excluded(facts: &ServiceFacts, pod: &PodFacts, reason: ExclusionReason) -> Fi
             let message = format!("{} has no port to publish: the Service has none", pod.name());
             Finding::new(Code::ServiceWithoutPorts, pod.object(), message)
         }
+        ExclusionReason::TooManyPorts => {
+            let message = format!(
+                "{} is not published: the pods resolve the Service's ports in so many ways that its \
+                 slices would have more than {} ports",
+                pod.name(),
+                endpointd_plan::PORTS_MAX
+            );
+            Finding::new(Code::PortNumbersDiffer, pod.object(), message)
+        }
         ExclusionReason::OverCapacity => {
             let message = format!("{} is beyond the 1000 addresses of Endpoints", pod.name());
             Finding::new(Code::Truncated, pod.object(), message)

@@ -74,8 +74,9 @@ fn publish(service: &Service, pods: &[&Pod], plan: &mut Plan) -> Vec<Subset> {
     let mut published: Vec<(usize, &Pod, SharedStr)> = Vec::with_capacity(pods.len());
     let mut invalid_by_pod = BTreeMap::new();
     for pod in sorted {
-        match first_address(service, pod, &mut invalid_by_pod) {
-            Ok(ip) => published.push((resolver.resolve(pod), pod, ip)),
+        let address = first_address(service, pod, &mut invalid_by_pod);
+        match address.and_then(|ip| Ok((resolver.resolve(pod)?, pod, ip))) {
+            Ok(one) => published.push(one),
             Err(reason) => plan.excluded_pods.push(ExcludedPod { pod: pod.name.clone(), reason }),
         }
     }

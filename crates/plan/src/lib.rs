@@ -32,6 +32,7 @@ pub use hints::{CarriedHints, Topology, is_overloaded};
 pub use import::{ImportPlan, ImportSnapshot, ImportState, PortLabel, import};
 pub use mirror::mirror;
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
+pub use port_set::PORTS_MAX;
 pub use slices::slices;
 pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, Settings, SliceSnapshot,

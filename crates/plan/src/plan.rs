@@ -57,6 +57,8 @@ pub enum ExclusionReason {
     NoPort,
     /// Endpoints only: the Service has no ports and is not headless.
     ServiceWithoutPorts,
+    /// The pods resolve the Service's ports in too many ways: [`PORTS_MAX`](crate::PORTS_MAX).
+    TooManyPorts,
     /// Endpoints only: the object is truncated to 1000 addresses (3.7).
     OverCapacity,
 }
@@ -76,6 +78,7 @@ impl ExclusionReason {
             Self::NodeNotFound => "NodeNotFound",
             Self::NoPort => "NoPort",
             Self::ServiceWithoutPorts => "ServiceWithoutPorts",
+            Self::TooManyPorts => "TooManyPorts",
             Self::OverCapacity => "OverCapacity",
         }
     }

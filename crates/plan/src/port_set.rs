@@ -3,7 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::ExclusionReason;
 use endpointd_model::{EndpointPort, NamedPort, Pod, Protocol, Service, ServicePort, TargetPort};
+
+/// Ports of all port sets of one Service together. A Service with 10,000 ports and 300 pods that
+/// resolve one of them differently would need three million, several times over.
+pub const PORTS_MAX: usize = 200_000;
 
 /// Ports in canonical order. Address type and port set form a group: endpoints that can share
 /// slices. Upstream: `PortMapKey`.
@@ -59,22 +64,26 @@ impl<'a> PortResolver<'a> {
     }
 
     /// The index of the pod's port set. A port that does not resolve is omitted, so a pod may be
-    /// published with fewer ports, or none.
-    pub fn resolve(&mut self, pod: &Pod) -> usize {
+    /// published with fewer ports, or none. Fails if the port set is one too many.
+    pub fn resolve(&mut self, pod: &Pod) -> Result<usize, ExclusionReason> {
         match &self.last {
-            Some((ports, index)) if Arc::ptr_eq(ports, &pod.named_ports) => *index,
+            Some((ports, index)) if Arc::ptr_eq(ports, &pod.named_ports) => Ok(*index),
             Some(_) | None => {
-                let index = self.resolve_ports(pod);
+                let index = self.resolve_ports(pod)?;
                 self.last = Some((pod.named_ports.clone(), index));
-                index
+                Ok(index)
             }
         }
     }
 
-    fn resolve_ports(&mut self, pod: &Pod) -> usize {
+    fn resolve_ports(&mut self, pod: &Pod) -> Result<usize, ExclusionReason> {
         let found = self.find_named(pod);
         if let Some(&index) = self.index_by_found.get(&found) {
-            return index;
+            return Ok(index);
+        }
+        let n_ports = (self.port_sets.len() + 1) * self.service.ports.len();
+        if n_ports > PORTS_MAX && !self.port_sets.is_empty() {
+            return Err(ExclusionReason::TooManyPorts);
         }
         let ports = PortSet::new(self.endpoint_ports(&found));
         let next = self.port_sets.len();
@@ -83,7 +92,7 @@ impl<'a> PortResolver<'a> {
             self.port_sets.push(ports);
         }
         self.index_by_found.insert(found, index);
-        index
+        Ok(index)
     }
 
     /// The port sets by index, in the order in which pods first needed them.
@@ -135,5 +144,34 @@ fn named_target(port: &ServicePort) -> Option<Named<'_>> {
     match &port.target {
         TargetPort::Name(name) => Some((name, &port.protocol)),
         TargetPort::Number(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(number: i32) -> Pod {
+        let named = NamedPort { name: "main".into(), protocol: Protocol::Tcp, number };
+        Pod { named_ports: [named].into(), ..Pod::default() }
+    }
+
+    #[test]
+    fn port_sets_are_limited_by_their_ports() {
+        let port = |n: usize| ServicePort {
+            name: format!("p{n}").into(),
+            protocol: Protocol::Tcp,
+            app_protocol: None,
+            number: 80,
+            target: if n == 0 { TargetPort::Name("main".into()) } else { TargetPort::Number(80) },
+        };
+        let service = Service { ports: (0..2_000).map(port).collect(), ..Service::default() };
+        let mut resolver = PortResolver::new(&service);
+        let resolved: Vec<_> = (1..=150).map(|number| resolver.resolve(&pod(number))).collect();
+        let (within, beyond) = resolved.split_at(PORTS_MAX / 2_000);
+        assert!(within.iter().all(Result::is_ok));
+        assert!(beyond.iter().all(|one| *one == Err(ExclusionReason::TooManyPorts)));
+        assert_eq!(resolver.resolve(&pod(7)), Ok(6), "a known port set stays");
+        assert_eq!(resolver.into_port_sets().len(), 100);
     }
 }

@@ -225,6 +225,7 @@ fn codes_of(reason: ExclusionReason) -> &'static [u16] {
         ExclusionReason::NodeNotFound => &[205],
         ExclusionReason::NoPort => &[401, 402],
         ExclusionReason::ServiceWithoutPorts => &[405],
+        ExclusionReason::TooManyPorts => &[404],
         ExclusionReason::OverCapacity => &[801],
     }
 }

@@ -41,11 +41,12 @@ impl<'a> PodsByName<'a> {
         let mut eligible = Vec::with_capacity(sorted.len());
         let mut excluded_pods = BTreeSet::new();
         for &&PodOnNode { pod, node } in &sorted {
-            match pods::ineligible(pod) {
-                Some(reason) => {
+            let port_set = pods::ineligible(pod).map_or_else(|| resolver.resolve(pod), Err);
+            match port_set {
+                Ok(port_set) => eligible.push(Eligible { pod, node, port_set }),
+                Err(reason) => {
                     excluded_pods.insert(ExcludedPod { pod: pod.name.clone(), reason });
                 }
-                None => eligible.push(Eligible { pod, node, port_set: resolver.resolve(pod) }),
             }
         }
         let port_sets = resolver.into_port_sets();
