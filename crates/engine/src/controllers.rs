@@ -1,6 +1,7 @@
 //! The controllers that run, each with its queue and its table of keys.
 
 mod deletions;
+mod refusals;
 mod start;
 
 use std::time::Duration;
@@ -181,7 +182,9 @@ impl Controllers {
             let mut keys: Vec<Key> = failed.map(|(key, _)| key.clone()).collect();
             keys.sort_unstable();
             for key in keys {
-                state.queue.expedite(&key, now + jitter.up_to(RECOVERY_SPREAD));
+                state.grant_try(&key, now);
+                let due = now + jitter.up_to(RECOVERY_SPREAD);
+                state.queue.expedite(&key, due.max(state.keys.throttled_until(&key)));
             }
         }
     }
@@ -275,7 +278,7 @@ impl ControllerState {
                 retry::after_change(*priority, self.keys.is_failing(key), earliest, now)
             }
         };
-        self.queue.enqueue(key, *priority, due, now);
+        self.queue.enqueue(key, *priority, due.max(self.keys.throttled_until(key)), now);
     }
 
     /// The delay after another client has changed what this controller publishes: upstream delays
@@ -310,7 +313,6 @@ impl ControllerState {
         &mut self,
         key: &Key,
         end: &SyncEnd,
-        paused_until: MonotonicTime,
         RetryContext { now, jitter }: RetryContext<'_>,
     ) {
         let changed = self.queue.done(key);
@@ -320,20 +322,20 @@ impl ControllerState {
         }
         let inputs = RetryInputs {
             has_concurrent_write: end.has_concurrent_write,
-            paused_until,
             batch_period: self.batch_period_of_published(),
             ..self.record_result(key, end)
         };
         let retry = retry::after_sync(&end.result, &inputs, now, jitter);
+        let throttled_until = self.keys.throttled_until(key);
         // The change first: it has waited longer, and the first entry decides the age.
         if let Some(ChangeInFlight { priority, since, due }) = changed {
             let is_failed = matches!(end.result, SyncResult::Failed(_));
             let earliest = self.earliest(key, priority, due.max(now));
             let due = retry::after_change(priority, is_failed, earliest, now);
-            self.queue.enqueue(key, priority, due, since);
+            self.queue.enqueue(key, priority, due.max(throttled_until), since);
         }
         if let Some(due) = retry {
-            self.queue.enqueue(key, end.priority, due, now);
+            self.queue.enqueue(key, end.priority, due.max(throttled_until), now);
         }
     }
 
@@ -362,7 +364,11 @@ impl ControllerState {
                 self.keys.clear_failure(key);
                 RetryInputs::default()
             }
-            SyncResult::Throttled | SyncResult::LeadershipLost => RetryInputs::default(),
+            SyncResult::Throttled => {
+                self.keys.failure_entry(key).last_result = Some(end.result.as_str());
+                RetryInputs::default()
+            }
+            SyncResult::LeadershipLost => RetryInputs::default(),
         }
     }
 }

@@ -13,6 +13,12 @@ pub struct OrderedWrites {
     pub deletes: Vec<(Write, Vec<usize>)>,
 }
 
+impl OrderedWrites {
+    pub fn iter(&self) -> impl Iterator<Item = &Write> {
+        self.first.iter().chain(self.deletes.iter().map(|(write, _)| write))
+    }
+}
+
 /// `slice` gives a slice as it is in the cache.
 pub fn order_writes(
     writes: Vec<Write>,

@@ -15,15 +15,17 @@ use endpointd_rng::SplitMix64;
 use crate::absence::ReportedDeletions;
 use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
-use crate::deferred_deletes::{OrderedWrites, order_writes};
+use crate::deferred_deletes::order_writes;
 use crate::deletion_limiter::DeletionLimiter;
 use crate::in_flight::{Owner, SyncEnd};
 use crate::observed::{Observed, Reaction, resource_of};
 use crate::outage::Outage;
 use crate::planning::{self, Planned};
+use crate::refused_writes::Permitted;
 use crate::retry::RetryContext;
 use crate::status;
 use crate::syncs::Syncs;
+use crate::throttling::Throttling;
 use crate::write_order::{DeferredPlans, deferred_until};
 use crate::{
     Effect, EngineStatus, Input, KeyStatus, MonotonicTime, Settings, SyncResult, SyncSummary,
@@ -44,6 +46,7 @@ pub struct Engine {
     syncs: Syncs,
     deletion_limiter: DeletionLimiter,
     outage: Outage,
+    throttling: Throttling,
     jitter: SplitMix64,
     write_mode: WriteMode,
     is_leading: bool,
@@ -59,6 +62,7 @@ impl Engine {
             syncs: Syncs::default(),
             deletion_limiter: DeletionLimiter::default(),
             outage: Outage::default(),
+            throttling: Throttling::default(),
             jitter: SplitMix64::new(settings.seed),
             write_mode: settings.write_mode,
             is_leading: false,
@@ -315,7 +319,9 @@ impl Engine {
             keys.failure_entry(&work.owner.key).confirmed = confirmed;
             return self.syncs.start_reading(&work, unconfirmed, now);
         }
-        let summary = work.summary(counts, hints, now).with_writes(&writes);
+        let writes = order_writes(writes, |key| self.observed.cache().slice(key));
+        let Some(permitted) = self.controllers.withhold_refused(&work, writes, now) else { return };
+        let summary = work.summary(counts, hints, now).with_writes(permitted.writes.iter());
         match self.write_mode {
             WriteMode::Send => {}
             WriteMode::DryRun => return self.finish_dry_run(&work, summary, now),
@@ -326,15 +332,14 @@ impl Engine {
         {
             return self.controllers.postpone(&work, due, now);
         }
-        let writes = order_writes(writes, |key| self.observed.cache().slice(key));
-        self.syncs.start_writing(&work, summary, writes, now);
+        self.syncs.start_writing(&work, summary, permitted, now);
         self.advance(&work.owner, now);
     }
 
     /// Ends a sync whose writes are not sent.
     fn finish_dry_run(&mut self, work: &Work, summary: SyncSummary, now: MonotonicTime) {
         let is_different = summary.has_writes();
-        self.syncs.start_writing(work, summary, OrderedWrites::default(), now);
+        self.syncs.start_writing(work, summary, Permitted::default(), now);
         self.advance(&work.owner, now);
         if is_different {
             self.controllers.enqueue_background(&work.owner, now + DIFFERENCE_RECHECK, now);
@@ -350,11 +355,13 @@ impl Engine {
 
     fn finish(&mut self, owner: &Owner, end: SyncEnd, now: MonotonicTime) {
         let state = self.controllers.of_mut(owner);
-        let result = if self.is_leading && state.is_started() {
+        let is_running = self.is_leading && state.is_started();
+        let end = if is_running { state.after_withheld(&owner.key, end, now) } else { end };
+        let result = if is_running {
             let had_server_error = state.keys.had_failure(&owner.key, FailureKind::ServerError);
             let context = RetryContext { now, jitter: &mut self.jitter };
-            state.finish(&owner.key, &end, self.outage.paused_until(), context);
-            if had_server_error && end.result == SyncResult::Written {
+            state.finish(&owner.key, &end, context);
+            if had_server_error && end.has_stored_writes() {
                 self.expedite_server_errors(now);
             }
             self.deferred.release(owner.controller, &owner.key, now);

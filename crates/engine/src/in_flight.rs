@@ -36,6 +36,8 @@ pub struct InFlightSync {
     unanswered: BTreeMap<LiveRead, UnansweredWrite>,
     priority: Priority,
     planned_at: MonotonicTime,
+    /// Refused writes of the plan that are not tried now.
+    n_withheld: usize,
     /// Reported when the sync ends; none for a sync that only reads.
     summary: Option<Box<SyncSummary>>,
 }
@@ -112,6 +114,7 @@ pub enum Step {
 #[derive(Debug)]
 pub struct SyncEnd {
     pub result: SyncResult,
+    pub n_withheld: usize,
     pub has_concurrent_write: bool,
     pub priority: Priority,
     pub planned_at: MonotonicTime,
@@ -150,8 +153,16 @@ impl InFlightSync {
         summary: Option<Box<SyncSummary>>,
     ) -> Self {
         let SyncStart { priority, planned_at } = start;
-        let (has_concurrent_write, unanswered) = (false, BTreeMap::new());
-        Self { state, result, has_concurrent_write, unanswered, priority, planned_at, summary }
+        Self {
+            state,
+            result,
+            has_concurrent_write: false,
+            unanswered: BTreeMap::new(),
+            priority,
+            planned_at,
+            n_withheld: 0,
+            summary,
+        }
     }
 
     /// The response to one write.
@@ -219,6 +230,10 @@ impl InFlightSync {
         }
     }
 
+    pub fn withhold(&mut self, n_withheld: usize) {
+        self.n_withheld = n_withheld;
+    }
+
     pub fn priority(&self) -> Priority {
         self.priority
     }
@@ -254,12 +269,21 @@ impl InFlightSync {
     }
 
     pub fn into_end(self) -> SyncEnd {
-        let Self { state, result, has_concurrent_write, priority, planned_at, summary, .. } = self;
+        let Self { state, result, has_concurrent_write, priority, planned_at, .. } = self;
+        let Self { n_withheld, summary, .. } = self;
         let unconfirmed_reads = match state {
             State::Reading { unconfirmed, .. } | State::Done { unconfirmed } => unconfirmed,
             State::Writing { .. } | State::Deleting { .. } => BTreeSet::new(),
         };
-        SyncEnd { result, has_concurrent_write, priority, planned_at, summary, unconfirmed_reads }
+        SyncEnd {
+            result,
+            n_withheld,
+            has_concurrent_write,
+            priority,
+            planned_at,
+            summary,
+            unconfirmed_reads,
+        }
     }
 
     fn start_reads(&mut self, reads: BTreeSet<LiveRead>) -> Step {
@@ -313,6 +337,14 @@ impl InFlightSync {
         if let State::Writing { deletes, .. } = &mut self.state {
             deletes.retain(|delete| !delete.depends_on.contains(&id));
         }
+    }
+}
+
+impl SyncEnd {
+    /// It sent writes, and all of them were stored.
+    pub fn has_stored_writes(&self) -> bool {
+        let has_writes = self.summary.as_ref().is_some_and(|summary| summary.has_writes());
+        has_writes && self.result == SyncResult::Written
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{Failure, FailureKind, Key, LiveRead, LiveReadResult};
+use endpointd_model::{Failure, FailureKind, Key, LiveRead, LiveReadResult, SharedStr};
 use endpointd_plan::CarriedState;
 use hashbrown::HashMap;
 
+use crate::MonotonicTime;
 use crate::absence::{ConfirmedFacts, ReportedDeletions};
 use crate::cooldown::Cooldown;
 use crate::key_stats::{KeyStats, TotalStats};
+use crate::refused_writes::RefusedWrites;
 
 /// All keys of one controller. A status snapshot is taken every second and must not visit all keys:
 /// totals are maintained, and keys with failures have a table of their own.
@@ -27,6 +29,7 @@ pub struct KeyEntry {
     pub carried: CarriedState,
     pub cooldown: Cooldown,
     pub reported_deletions: ReportedDeletions,
+    pub refused: Option<Box<RefusedWrites>>,
     stats: KeyStats,
 }
 
@@ -43,6 +46,19 @@ pub struct FailureState {
     pub reads_required: BTreeSet<LiveRead>,
     /// What live reads have found.
     pub confirmed: ConfirmedFacts,
+    /// No sync of this key before: the API server has throttled a write of it.
+    pub throttled_until: MonotonicTime,
+}
+
+impl FailureState {
+    /// For people, while the key is failing or throttled.
+    pub fn message(&self, now: MonotonicTime) -> Option<SharedStr> {
+        let throttled = || {
+            let is_throttled = self.throttled_until > now;
+            is_throttled.then(|| "the API server throttles the writes of this key (429)".into())
+        };
+        self.failure.as_ref().map(|failure| failure.message.clone()).or_else(throttled)
+    }
 }
 
 impl KeyTable {
@@ -128,6 +144,11 @@ impl KeyTable {
         self.failures.entry_ref(key).or_default()
     }
 
+    /// The key is not synced before.
+    pub fn throttled_until(&self, key: &Key) -> MonotonicTime {
+        self.failure_state(key).map(|failure| failure.throttled_until).unwrap_or_default()
+    }
+
     pub fn is_failing(&self, key: &Key) -> bool {
         self.failure_state(key).is_some_and(|failure| failure.n_failures > 0)
     }
@@ -161,6 +182,7 @@ impl KeyTable {
         failure.n_conflicts = 0;
         failure.failure = None;
         failure.last_result = None;
+        failure.throttled_until = MonotonicTime::START;
         if failure.reads_required.is_empty() {
             self.failures.remove(key);
         }

@@ -36,7 +36,9 @@ mod backoff;
 mod cooldown;
 mod deletion_limiter;
 mod outage;
+mod refused_writes;
 mod retry;
+mod throttling;
 
 mod cache;
 mod interner;

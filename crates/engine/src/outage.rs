@@ -1,4 +1,4 @@
-//! Pauses of all requests: while the API server is unreachable, and while it asks clients to wait.
+//! Pauses of all requests: while the API server is unreachable, and while it throttles many keys.
 
 use std::time::Duration;
 
@@ -6,9 +6,6 @@ use endpointd_model::{FailureKind, WriteResult};
 
 use crate::{MonotonicTime, backoff};
 
-/// The shortest pause after a 429, whatever `Retry-After` says: an immediate retry would only add
-/// to the load that the API server has just rejected.
-const THROTTLE_MIN: Duration = Duration::from_millis(250);
 /// This many failures in a row, of any keys, are an outage; fewer may be chance.
 const OUTAGE_AFTER_FAILURES: u32 = 3;
 
@@ -33,22 +30,20 @@ impl Outage {
     pub fn on_write_result(&mut self, result: &WriteResult, now: MonotonicTime) -> bool {
         match result {
             WriteResult::Stored(_) | WriteResult::Deleted => return self.record_success(),
-            WriteResult::Throttled { after_secs } => {
-                self.throttle(Duration::from_secs((*after_secs).into()), now);
-            }
             WriteResult::NoResponse(failure) | WriteResult::Failed(failure) => {
                 self.record_failure(failure.kind, now);
             }
             WriteResult::Conflict(_)
             | WriteResult::NamespaceTerminating(_)
+            | WriteResult::Throttled { .. }
             | WriteResult::NotLeader => {}
         }
         false
     }
 
-    /// 429 with this `Retry-After`.
-    fn throttle(&mut self, after: Duration, now: MonotonicTime) {
-        self.paused_until = self.paused_until.max(now + after.max(THROTTLE_MIN));
+    /// The API server throttles many keys.
+    pub fn pause_until(&mut self, until: MonotonicTime) {
+        self.paused_until = self.paused_until.max(until);
     }
 
     /// An unreachable API server is tried only now and then. A server error (5xx) may concern one
@@ -101,12 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn throttling_lasts_at_least_250_ms_and_is_never_shortened() {
+    fn pause_is_never_shortened() {
         let mut outage = Outage::default();
-        outage.throttle(Duration::ZERO, at(0));
-        assert_eq!(outage.paused_until(), at(250));
-        outage.throttle(Duration::from_secs(30), at(0));
-        outage.throttle(Duration::from_secs(1), at(0));
+        outage.pause_until(at(30_000));
+        outage.pause_until(at(1000));
         assert_eq!(outage.paused_until(), at(30_000));
     }
 }

@@ -114,6 +114,20 @@ impl<T> RequestQueue<T> {
         all
     }
 
+    /// Takes out requests of one namespace that wait, likewise.
+    pub fn take_waiting_of(&mut self, namespace: &str, is_taken: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut all = Vec::new();
+        let Some(flow) = self.flows.get_mut(namespace) else { return all };
+        for waiting in &mut flow.waiting {
+            for (_, taken) in waiting.extract_if(.., |_, one| is_taken(&one.request)) {
+                flow.used.add(taken.n_bytes);
+                self.used.add(taken.n_bytes);
+                all.push(taken.request);
+            }
+        }
+        all
+    }
+
     pub fn can_pop(&self) -> bool {
         self.next().is_some()
     }

@@ -24,8 +24,6 @@ pub struct RetryInputs {
     pub n_conflicts: u32,
     /// Another client wrote to an object while our write to it was in flight.
     pub has_concurrent_write: bool,
-    /// Nothing is sent before this time (429, or the API server is unreachable).
-    pub paused_until: MonotonicTime,
     /// The delay after a change of a published object.
     pub batch_period: Duration,
 }
@@ -48,7 +46,8 @@ pub fn after_sync(
         SyncResult::Failed(failure) => {
             Some(now + backoff::after_failure(failure.kind, inputs.n_failures, jitter))
         }
-        SyncResult::Throttled => Some(inputs.paused_until.max(now)),
+        // The key table says for how long the API server wants to get no write of this key.
+        SyncResult::Throttled => Some(now),
         SyncResult::ConflictRetry => Some(now + backoff::after_conflict(inputs.n_conflicts)),
         // Leadership was lost and acquired again during the sync: no initial sync will repeat it.
         SyncResult::LeadershipLost => Some(now),
@@ -102,14 +101,6 @@ mod tests {
             assert_eq!(due(&result, &none), None);
             assert_eq!(due(&result, &concurrent), Some(at(NOW + 1)));
         }
-    }
-
-    #[test]
-    fn throttled_sync_waits_for_the_end_of_the_pause() {
-        let inputs = RetryInputs { paused_until: at(130), ..RetryInputs::default() };
-        assert_eq!(due(&SyncResult::Throttled, &inputs), Some(at(130)));
-        let over = RetryInputs { paused_until: at(50), ..RetryInputs::default() };
-        assert_eq!(due(&SyncResult::Throttled, &over), Some(at(NOW)));
     }
 
     #[test]

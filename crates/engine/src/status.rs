@@ -114,7 +114,7 @@ pub enum KeyState {
     Waiting {
         since: Duration,
     },
-    /// Failed; retried after this time.
+    /// Failed or throttled; retried after this time.
     BackingOff {
         remaining: Duration,
     },
@@ -206,9 +206,12 @@ impl ControllerState {
             return None;
         }
         let n_failures = failures.map_or(0, |failures| failures.n_failures);
+        let is_throttled = self.keys.throttled_until(key) > now;
         let state = match phase {
             Some(KeyPhase::InFlight { since }) => KeyState::InFlight { since: now.since(since) },
-            Some(KeyPhase::Waiting { due, .. }) if n_failures > 0 && due > now => {
+            Some(KeyPhase::Waiting { due, .. })
+                if (n_failures > 0 || is_throttled) && due > now =>
+            {
                 KeyState::BackingOff { remaining: due.since(now) }
             }
             Some(KeyPhase::Waiting { since, .. }) => KeyState::Waiting { since: now.since(since) },
@@ -220,7 +223,7 @@ impl ControllerState {
             state,
             n_failures,
             last_result: failures.and_then(|failures| failures.last_result),
-            last_error: failures.and_then(|one| Some(one.failure.as_ref()?.message.clone())),
+            last_error: failures.and_then(|one| one.message(now)),
             excluded_pods: stats.map(KeyStats::excluded_pods).unwrap_or_default(),
         })
     }

@@ -54,7 +54,6 @@ pub struct HintsKind {
 
 impl SyncSummary {
     /// Of a sync without writes.
-    /// Of a sync without writes.
     pub fn new(controller: Controller, key: Key) -> Self {
         Self {
             controller,
@@ -72,7 +71,7 @@ impl SyncSummary {
         }
     }
 
-    pub(crate) fn with_writes(mut self, writes: &[Write]) -> Self {
+    pub(crate) fn with_writes<'a>(mut self, writes: impl Iterator<Item = &'a Write>) -> Self {
         for write in writes {
             match write {
                 Write::Create(_) => self.n_creates += 1,

@@ -12,6 +12,7 @@ use crate::in_flight::{
 };
 use crate::observed::Observed;
 use crate::queue::Priority;
+use crate::refused_writes::Permitted;
 use crate::request_queue::{Limits, RequestQueue};
 use crate::requests::{
     PendingRead, PendingRequest, PendingWrite, READS_MAX, Requests, WRITE_BYTES_MAX, WRITES_MAX,
@@ -101,6 +102,14 @@ impl Syncs {
         self.writes.take_waiting().into_iter().map(|(id, ..)| id).collect()
     }
 
+    /// The writes of one sync that wait; nothing will send them.
+    pub fn take_unsent_writes_of(&mut self, owner: &Owner) -> Vec<RequestId> {
+        let requests = &self.requests;
+        let is_of = |(id, ..): &(RequestId, Controller, Box<Write>)| matches!(requests.get(*id), Some(PendingRequest::Write(one)) if one.owner == *owner);
+        let unsent = self.writes.take_waiting_of(&owner.key.namespace, is_of);
+        unsent.into_iter().map(|(id, ..)| id).collect()
+    }
+
     /// The request that this response is for; none if it was cancelled.
     pub fn complete(&mut self, id: RequestId) -> Option<PendingRequest> {
         match self.requests.get(id)? {
@@ -118,10 +127,10 @@ impl Syncs {
         &mut self,
         work: &Work,
         summary: SyncSummary,
-        writes: OrderedWrites,
+        permitted: Permitted,
         now: MonotonicTime,
     ) {
-        let OrderedWrites { first, deletes } = writes;
+        let Permitted { writes: OrderedWrites { first, deletes }, n_withheld } = permitted;
         let sent = self.send(&work.owner, work.priority, first);
         let deferred = |(write, depends_on): (Write, Vec<usize>)| {
             let depends_on = depends_on.into_iter().map(|index| sent[index]).collect();
@@ -129,7 +138,8 @@ impl Syncs {
         };
         let deletes = deletes.into_iter().map(deferred).collect();
         let summary = Box::new(summary);
-        let sync = InFlightSync::writing(start(work, now), summary, sent.len(), deletes);
+        let mut sync = InFlightSync::writing(start(work, now), summary, sent.len(), deletes);
+        sync.withhold(n_withheld);
         self.in_flight.insert(work.owner.clone(), sync);
     }
 

@@ -15,7 +15,7 @@ pub enum WriteResult {
     Conflict(SharedStr),
     /// The namespace is being deleted or does not exist: wait for the next change.
     NamespaceTerminating(SharedStr),
-    /// Too many requests: pause all writes for this time.
+    /// Too many requests: write no object of this key for this time.
     Throttled { after_secs: u32 },
     /// No response: the write may or may not have been applied. Read the object, then plan again.
     NoResponse(Failure),

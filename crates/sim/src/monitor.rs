@@ -153,14 +153,19 @@ impl Simulation {
     }
 
     /// Deferred deletes of a sync in flight are still allowed.
-    pub(crate) fn check_retry_after(&mut self, process: usize, write: &Write) {
-        let until = self.processes[process].throttled_until;
-        if until > Time::START && !matches!(write, Write::Delete(_)) {
-            self.coverage.count_rule(Rule::RetryAfter);
-            if self.now < until {
-                let text = format!("{} is sent before the Retry-After time {until}", write.key());
-                self.violate(Rule::RetryAfter, || text);
-            }
+    pub(crate) fn check_retry_after(
+        &mut self,
+        process: usize,
+        controller: Controller,
+        write: &Write,
+    ) {
+        let Some(key) = self.service_of(write) else { return };
+        let until = self.processes[process].throttled_until.get(&(controller, key)).copied();
+        let Some(until) = until.filter(|_| !matches!(write, Write::Delete(_))) else { return };
+        self.coverage.count_rule(Rule::RetryAfter);
+        if self.now < until {
+            let text = format!("{} is sent before the Retry-After time {until}", write.key());
+            self.violate(Rule::RetryAfter, || text);
         }
     }
 

@@ -45,8 +45,10 @@ pub struct Process {
     pub effective_deletions: VecDeque<Time>,
     /// What the engine had observed when it planned a sync in flight; deletes leave last.
     pub observed_at_plan: BTreeMap<(Controller, Key), ObservedRevisions>,
-    /// No write before this time: a 429 with Retry-After.
-    pub throttled_until: Time,
+    /// Writes whose answer is 429, with what they are for.
+    pub throttled_writes: BTreeMap<RequestId, (Controller, Key)>,
+    /// No write for this key before this time: a 429 with Retry-After.
+    pub throttled_until: BTreeMap<(Controller, Key), Time>,
     /// Writes that the engine has sent and that are not answered, also those that wait in the client.
     pub n_in_flight: usize,
 }
@@ -106,7 +108,8 @@ impl Process {
             deletions: VecDeque::new(),
             effective_deletions: VecDeque::new(),
             observed_at_plan: BTreeMap::new(),
-            throttled_until: Time::START,
+            throttled_writes: BTreeMap::new(),
+            throttled_until: BTreeMap::new(),
             n_in_flight: 0,
         }
     }
@@ -139,7 +142,8 @@ impl Process {
         self.deletions.clear();
         self.effective_deletions.clear();
         self.observed_at_plan.clear();
-        self.throttled_until = Time::START;
+        self.throttled_writes.clear();
+        self.throttled_until.clear();
         self.n_in_flight = 0;
         self.events = EventLog::default();
     }

@@ -102,6 +102,13 @@ impl Simulation {
                     self.violate(Rule::BoundedWrites, || format!("{n} requests, not {most}"));
                 }
             }
+            Check::RequestsAtLeast(least) => {
+                self.coverage.count_rule(Rule::RetryAfter);
+                let n = self.n_requests() - self.n_requests_at_mark;
+                if n < least {
+                    self.violate(Rule::RetryAfter, || format!("{n} requests, not {least}"));
+                }
+            }
             Check::Converged => self.check_converged(),
             Check::NoUnwantedEndpoint => {
                 let unwanted = oracle::unwanted(&self.api);

@@ -235,6 +235,8 @@ pub enum Check {
     CountRequests,
     /// At most so many requests since the count started.
     RequestsAtMost(u64),
+    /// At least so many requests since the count started.
+    RequestsAtLeast(u64),
     /// The stored objects match the oracle by now.
     Converged,
     /// No published endpoint is unwanted; missing ones are allowed.

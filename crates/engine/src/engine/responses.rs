@@ -1,6 +1,10 @@
 //! What the responses to writes and live reads change.
 
-use endpointd_model::{Controller, Failure, FailureKind, LiveRead, LiveReadResult, WriteResult};
+use std::time::Duration;
+
+use endpointd_model::{
+    Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, PublishedResource, WriteResult,
+};
 
 use super::Engine;
 use crate::failure_events::write_failure_event;
@@ -8,6 +12,7 @@ use crate::in_flight::{Owner, ReadOutcome};
 use crate::observed::version_of;
 use crate::requests::{PendingRead, PendingRequest, Verb};
 use crate::retry::NODE_RETRY;
+use crate::throttling::Waits;
 use crate::{MonotonicTime, RequestId};
 
 impl Engine {
@@ -20,7 +25,14 @@ impl Engine {
         let result = self.result_after_rollback(id, result);
         let Some(request) = self.syncs.on_write_result(id, &result) else { return };
         if let WriteResult::Failed(failure) = &result {
-            self.record_write_failure(&request.owner, request.verb, failure);
+            let write = (request.verb, request.resource, &request.key);
+            self.record_write_failure(&request.owner, write, failure, now);
+        }
+        if matches!(result, WriteResult::Stored(_) | WriteResult::Deleted) {
+            self.controllers.of_mut(&request.owner).record_accepted(&request);
+        }
+        if let WriteResult::Throttled { after_secs } = &result {
+            self.throttle(&request.owner, *after_secs, now);
         }
         let is_outage_over = self.outage.on_write_result(&result, now);
         let dirty = self.observed.apply_write_result(&request, result);
@@ -50,8 +62,11 @@ impl Engine {
                     true => ReadOutcome::Superseded,
                     false => self.apply_live_read(&request, result, now),
                 };
-                if let Some(write) = self.syncs.on_read(&request, outcome) {
-                    self.record_write_failure(&request.owner, write.verb, &write.failure);
+                if let Some(unanswered) = self.syncs.on_read(&request, outcome)
+                    && let LiveRead::Object(resource, key) = &request.read
+                {
+                    let write = (unanswered.verb, *resource, key);
+                    self.record_write_failure(&request.owner, write, &unanswered.failure, now);
                 }
                 self.advance(&request.owner, now);
             }
@@ -91,7 +106,28 @@ impl Engine {
         ReadOutcome::Applied(found)
     }
 
-    fn record_write_failure(&mut self, owner: &Owner, verb: Verb, failure: &Failure) {
+    /// What was not sent of this key waits, too: it is planned again.
+    fn throttle(&mut self, owner: &Owner, after_secs: u32, now: MonotonicTime) {
+        let after = Duration::from_secs(after_secs.into());
+        let Waits { key_until, all_until } = self.throttling.record(&owner.key, after, now);
+        self.controllers.of_mut(owner).keys.failure_entry(&owner.key).throttled_until = key_until;
+        if let Some(until) = all_until {
+            self.outage.pause_until(until);
+        }
+        for id in self.syncs.take_unsent_writes_of(owner) {
+            self.syncs.on_write_result(id, &WriteResult::Throttled { after_secs });
+        }
+    }
+
+    fn record_write_failure(
+        &mut self,
+        owner: &Owner,
+        write: (Verb, PublishedResource, &Key),
+        failure: &Failure,
+        now: MonotonicTime,
+    ) {
+        self.controllers.of_mut(owner).record_refused(&owner.key, write, failure, now);
+        let (verb, ..) = write;
         if let Some(record) = write_failure_event(owner, verb, failure) {
             self.record_event(owner, record);
         }

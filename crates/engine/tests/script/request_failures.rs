@@ -179,20 +179,6 @@ fn live_read_that_succeeds_at_last_is_followed_by_the_plan_at_once() {
 }
 
 #[test]
-fn throttled_engine_waits_for_retry_after() {
-    let mut cluster = converged(&[("web", 1), ("api", 1)]);
-    cluster.write_faults.extend([WriteFault::Throttled(30)]);
-    cluster.change_pod(&key("web-0"), unready);
-    cluster.run();
-    cluster.change_pod(&key("api-0"), unready);
-    cluster.advance(Duration::from_secs(29));
-    assert_eq!(cluster.sent.len(), 1, "{:?}", cluster.sent);
-    cluster.advance(Duration::from_secs(2));
-    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
-    assert_eq!(endpoints(&cluster, "api"), ["10.0.0.1 unready"]);
-}
-
-#[test]
 fn outage_is_probed_and_recovery_is_immediate() {
     let names: Vec<String> = (0..40).map(|n| format!("s{n}")).collect();
     let services: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 1)).collect();

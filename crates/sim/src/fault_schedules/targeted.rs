@@ -20,6 +20,7 @@ pub fn all() -> Vec<Schedule> {
     let mut schedules = vec![
         targeted("permanently rejected", permanently_rejected(1)),
         targeted("permanently rejected with 500", with_500(permanently_rejected(2))),
+        targeted("rejected while a pod flaps", rejected_while_flapping()),
         targeted("removals proceed under a quota", quota()),
         targeted("removals proceed under creates that get 500", with_500(quota())),
         targeted("webhook adds a label", rewritten(Webhook::Relabels)),
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Schedule> {
         targeted("many Services missing from a list", many_services_missing()),
         targeted("more than 1,000 pods", many_pods()),
         targeted("throttled", throttled()),
+        targeted("one Service throttled", one_throttled()),
         elected("lease lost while writes wait", lease_lost_while_writes_wait()),
         targeted("live reads fail for ten minutes", failing_reads()),
         targeted("slice held by a finalizer", finalizer()),
@@ -80,6 +82,19 @@ fn permanently_rejected(n_requests: u64) -> Vec<Step> {
     steps
 }
 
+/// L5: removals do not try a rejected write more often. Ten for each of two controllers in a minute.
+fn rejected_while_flapping() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.push(after(Action::Fault(Fault::Rejected(WEB, secs(600))), millis(1)));
+    steps.push(after(Action::Check(Check::CountRequests), millis(0)));
+    for _ in 0..100 {
+        steps.push(after(Action::Pod(pod(0), PodAction::Unready), millis(250)));
+        steps.push(after(Action::Pod(pod(0), PodAction::Ready), millis(250)));
+    }
+    steps.push(after(Action::Check(Check::RequestsAtMost(2 * 10)), secs(1)));
+    steps
+}
+
 /// Answered 500 instead of 403: the client cannot know that the write was not applied.
 fn with_500(mut steps: Vec<Step>) -> Vec<Step> {
     steps.insert(0, after(Action::Fault(Fault::RejectedWith500(secs(1000))), millis(1)));
@@ -116,9 +131,16 @@ fn quota() -> Vec<Step> {
         let shape = plain_pod(u32::from(number), 0);
         steps.push(after(Action::Pod(pod(number), PodAction::Create(shape)), secs(1)));
     }
+    // Creates are tried so often that they have to wait.
+    for _ in 0..5 {
+        steps.push(after(Action::Pod(pod(0), PodAction::Unready), millis(200)));
+        steps.push(after(Action::Pod(pod(0), PodAction::Ready), millis(200)));
+    }
     for number in 0..4 {
         steps.push(after(Action::Pod(pod(number), PodAction::Unready), millis(10)));
     }
+    steps.push(after(Action::Node(0, NodeAction::Put(plain_node(0))), secs(2)));
+    steps.push(after(Action::Check(Check::NoUnwantedEndpoint), millis(10)));
     // A change of family: the old slices must be deleted, new ones created.
     steps.push(after(Action::Service(WEB, ServiceAction::Families(1)), secs(60)));
     steps.push(after(Action::Check(Check::NoUnwantedEndpoint), secs(1)));
@@ -242,6 +264,23 @@ fn throttled() -> Vec<Step> {
     }
     steps.push(after(Action::Check(Check::CountRequests), secs(20)));
     steps.push(after(Action::Check(Check::RequestsAtMost(12)), secs(1)));
+    steps
+}
+
+/// A webhook answers 429 for one Service: another one is published at once.
+fn one_throttled() -> Vec<Step> {
+    let mut steps = initial_steps();
+    for _ in 0..2 {
+        steps.push(after(Action::Request(RequestFault::Throttled(600)), millis(0)));
+    }
+    let other = Place { namespace: 1, number: 2 };
+    steps.extend([
+        after(Action::Pod(pod(0), PodAction::Unready), secs(2)),
+        after(Action::Check(Check::CountRequests), millis(0)),
+        after(Action::Service(other, ServiceAction::Create(PLAIN_SERVICE)), secs(2)),
+        after(Action::Check(Check::RequestsAtLeast(2)), secs(40)),
+        after(Action::Check(Check::Converged), millis(0)),
+    ]);
     steps
 }
 

@@ -52,7 +52,7 @@ pub fn request(class: Class, rng: &mut SplitMix64) -> Action {
             RequestFault::Unreachable,
             RequestFault::Forbidden,
         ]),
-        Class::Throttle => RequestFault::Throttled(rng.pick(&[0, 1, 5])),
+        Class::Throttle => RequestFault::Throttled(rng.pick(&[0, 1, 5, 600])),
         Class::ConcurrentWrite => RequestFault::ConcurrentWrite,
         Class::HeldBack => RequestFault::HeldBack(time),
         _ if rng.percent(50) => RequestFault::SlowResponse(time),

@@ -16,6 +16,8 @@ use endpointd_memory_api::{Response, write_result};
 
 /// Request timeout of the client.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longer values of Retry-After count for this time.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 
 impl Simulation {
     pub(super) fn latency(&mut self) -> Duration {
@@ -31,7 +33,7 @@ impl Simulation {
         write: Box<Write>,
     ) {
         let is_checked_early = self.has_bug(ClientBug::LeaseCheckedEarly);
-        self.check_retry_after(process, &write);
+        self.check_retry_after(process, controller, &write);
         self.processes[process].n_in_flight += 1;
         self.check_in_flight(process);
         self.log_sent(process, id, controller, &write);
@@ -208,6 +210,9 @@ impl Simulation {
             }
             Some(RequestFault::Throttled(after_secs)) => {
                 self.coverage.count_fault("429");
+                let owner = self.service_of(&request.write).map(|key| (request.controller, key));
+                let throttled = &mut self.processes[request.process].throttled_writes;
+                throttled.extend(owner.map(|owner| (request.id, owner)));
                 return WriteResult::Throttled { after_secs: after_secs.max(1) };
             }
             Some(RequestFault::Forbidden) => {
@@ -317,8 +322,11 @@ impl Simulation {
                 one.acknowledged_deletes.insert(uid);
             }
         }
-        if let Input::WriteResult(_, WriteResult::Throttled { after_secs }) = &input {
-            one.throttled_until = self.now + secs(u64::from(*after_secs));
+        if let Input::WriteResult(id, WriteResult::Throttled { after_secs }) = &input
+            && let Some(owner) = one.throttled_writes.remove(id)
+        {
+            let until = self.now + secs(u64::from(*after_secs)).min(RETRY_AFTER_MAX);
+            one.throttled_until.insert(owner, until);
         }
         if matches!(&input, Input::WriteResult(..)) {
             one.n_in_flight = one.n_in_flight.saturating_sub(1);

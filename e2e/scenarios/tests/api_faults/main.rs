@@ -8,11 +8,13 @@ mod connections;
 mod credentials;
 mod fights;
 mod limits;
+mod refusals;
 mod server_errors;
 mod shared;
 mod silence;
 mod storage;
 mod terms;
+mod throttling;
 mod webhooks;
 
 use endpointd_scenarios::harness::{self, Test};
@@ -44,6 +46,14 @@ const TESTS: &[Test] = &[
     (
         "removals_are_fast_while_everything_is_listed_again",
         connections::removals_are_fast_while_everything_is_listed_again,
+    ),
+    (
+        "throttled_namespaces_wait_and_others_do_not",
+        throttling::throttled_namespaces_wait_and_others_do_not,
+    ),
+    (
+        "refused_slices_are_tried_rarely_and_delay_nobody",
+        refusals::refused_slices_are_tried_rarely_and_delay_nobody,
     ),
     ("replaced_token_is_used", credentials::replaced_token_is_used),
     ("replaced_authority_is_trusted", credentials::replaced_authority_is_trusted),

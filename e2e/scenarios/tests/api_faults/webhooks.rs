@@ -49,6 +49,29 @@ pub fn register(
     Placed::new(cluster, ns).and(configurations, &configuration)
 }
 
+/// A policy that denies creates and updates of EndpointSlices.
+pub fn deny_by_policy(cluster: &ProxiedCluster, ns: &TestNamespace<'_>, message: &str) -> Placed {
+    let rules = json!({
+        "resourceRules": [slice_rule()],
+        "namespaceSelector": namespace_selector(ns.namespace()),
+    });
+    let policy = json!({
+        "metadata": {"name": ns.namespace()},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": rules,
+            "validations": [{"expression": "false", "message": message}],
+        },
+    });
+    let binding = json!({
+        "metadata": {"name": ns.namespace()},
+        "spec": {"policyName": ns.namespace(), "validationActions": ["Deny"]},
+    });
+    Placed::new(cluster, ns)
+        .and("validatingadmissionpolicies", &policy)
+        .and("validatingadmissionpolicybindings", &binding)
+}
+
 fn slice_rule() -> Value {
     json!({
         "apiGroups": ["discovery.k8s.io"], "apiVersions": ["v1"],
