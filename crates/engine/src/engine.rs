@@ -168,6 +168,18 @@ impl Engine {
         self.controllers.iter().filter_map(|one| one.key_status(key, now)).collect()
     }
 
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    pub(crate) fn controllers(&self) -> &Controllers {
+        &self.controllers
+    }
+
+    pub(crate) fn plan_settings(&self) -> &endpointd_plan::Settings {
+        &self.plan_settings
+    }
+
     fn can_plan(&self) -> bool {
         self.is_leading && self.controllers.is_started()
     }

@@ -11,6 +11,7 @@ mod status;
 mod summary;
 
 mod engine;
+mod inspect;
 
 mod observed;
 mod watch_state;
@@ -45,6 +46,9 @@ mod interner;
 
 pub use engine::Engine;
 pub use input::{Effect, Input, RequestId};
+pub use inspect::{
+    EndpointCounts, EndpointSource, SLICES_SHOWN_MAX, ServiceDetail, ServiceOverview,
+};
 pub use requests::WRITES_MAX;
 pub use settings::{ControllerSettings, Settings, WriteMode};
 pub use status::{

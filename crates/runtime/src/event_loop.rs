@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use endpointd_client::recorder::Recorder;
 use endpointd_engine::{Effect, Engine, Input, MonotonicTime};
 use endpointd_model::{WatchSignal, WatchedResource};
-use endpointd_status::{KeyQueries, KeyQuery, LeadershipStatus};
+use endpointd_status::{KeyQueries, LeadershipStatus, LoopQuery};
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{sleep_until, timeout_at};
 
+use crate::change_recorder::ChangeRecorder;
 use crate::dispatcher::RequestDispatcher;
 use crate::leadership::Leadership;
 use crate::status_publisher::StatusPublisher;
@@ -38,6 +39,7 @@ pub struct EventLoop {
     /// Changes when resourceVersions went backwards.
     pub rollbacks: watch::Receiver<u64>,
     pub publisher: StatusPublisher,
+    pub changes: ChangeRecorder,
     /// The engine's clock starts here.
     pub started: Instant,
 }
@@ -78,7 +80,7 @@ impl EventLoop {
                 end = self.supervisor.unexpected_end() => return Err(end),
                 leadership = self.leadership.next_change() => self.on_leadership(leadership),
                 Ok(()) = self.rollbacks.changed() => self.handle(Input::VersionsRolledBack),
-                query = self.key_queries.next() => self.on_key_query(query),
+                query = self.key_queries.next() => self.on_query(query),
                 received = self.dispatcher.receive(&mut results) => {
                     received?;
                     self.on_results(results.drain(..));
@@ -92,6 +94,7 @@ impl EventLoop {
     /// Sends nothing more, and waits for the results of requests in flight.
     async fn finish(&mut self) {
         tracing::info!("stopping: waiting for requests in flight");
+        self.changes.stop();
         self.handle(Input::LeadershipLost);
         let deadline = (Instant::now() + FINISH_MAX).into();
         let mut results = Vec::new();
@@ -115,6 +118,7 @@ impl EventLoop {
             if !matches!(signal, WatchSignal::Bookmark(_)) {
                 self.publisher.note_change();
             }
+            self.changes.on_signal(&signal);
             self.engine.handle(Input::Watch(resource, signal), now);
         }
     }
@@ -123,6 +127,7 @@ impl EventLoop {
         let now = self.now();
         self.publisher.note_change();
         for result in results {
+            self.changes.on_result(&result);
             self.engine.handle(result, now);
         }
     }
@@ -135,10 +140,16 @@ impl EventLoop {
         self.publisher.on_leadership(leadership);
     }
 
-    fn on_key_query(&self, query: KeyQuery) {
-        let KeyQuery { key, reply } = query;
-        // The page may have stopped waiting.
-        let _ = reply.send(self.engine.report_key(&key, self.now()));
+    fn on_query(&self, query: LoopQuery) {
+        match query {
+            LoopQuery::Key(query) => {
+                // The page may have stopped waiting.
+                let _ = query.reply.send(self.engine.report_key(&query.key, self.now()));
+            }
+            LoopQuery::Question(question) => {
+                question.answer(&self.changes.state(&self.engine, self.now()));
+            }
+        }
     }
 
     /// Performs effects, at most [`EFFECTS_MAX`]. Returns whether there may be more.
@@ -148,6 +159,7 @@ impl EventLoop {
             let Some(effect) = self.engine.next(now) else { return false };
             match effect {
                 Effect::Send { id, controller, write } => {
+                    self.changes.on_send(&self.engine, id, controller, &write);
                     self.dispatcher.send(id, controller, write);
                 }
                 Effect::LiveRead { id, read } => self.dispatcher.live_read(id, read),
@@ -168,7 +180,10 @@ impl EventLoop {
                 Effect::RecordEvent { controller, key, uid, record } => {
                     self.recorder.record(controller, key, uid, record);
                 }
-                Effect::SyncFinished(sync) => self.publisher.on_sync(&sync),
+                Effect::SyncFinished(sync) => {
+                    self.publisher.on_sync(&sync);
+                    self.changes.on_sync(&sync);
+                }
             }
         }
         true

@@ -9,6 +9,7 @@ mod run;
 
 mod event_loop;
 
+mod change_recorder;
 mod client_authorities;
 mod dispatcher;
 mod leadership;

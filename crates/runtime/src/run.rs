@@ -15,6 +15,7 @@ use endpointd_status::{
     AddedPages, KeyQueries, LeadershipStatus, Metrics, ProcessInfo, StatusHandle,
 };
 
+use crate::change_recorder::ChangeRecorder;
 use crate::dispatcher::RequestDispatcher;
 use crate::event_loop::EventLoop;
 use crate::leadership::Leadership;
@@ -152,6 +153,7 @@ impl Parts {
             WriteMode::Send => (leadership.permit(), None),
             WriteMode::DryRun => (WritePermit::Never, Some(Shadow::default())),
         };
+        let changes = ChangeRecorder::new(status.change_log(), write_mode);
         let event_loop = EventLoop {
             engine,
             supervisor,
@@ -162,6 +164,7 @@ impl Parts {
             key_queries,
             rollbacks: client.rollbacks(),
             publisher: StatusPublisher::new(status, metrics, client, recorder, shadow),
+            changes,
             started: Instant::now(),
         };
         Ok((event_loop, server))

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use endpointd_engine::{EngineStatus, KeyStatus};
 use endpointd_model::{Key, SharedStr};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
-use crate::key_query::{self, KeyQueries, QuerySender};
+use crate::changes::{ChangeLog, Notice, NoticeSource};
+use crate::key_query::{self, KeyQueries, LoopState, QuerySender};
 use crate::shadow_status::ShadowStatus;
 
 /// An event loop without a heartbeat for this long is stuck.
@@ -31,6 +32,7 @@ struct Shared {
     /// Why this process cannot go on, once something it needs has ended.
     failure: watch::Sender<Option<SharedStr>>,
     key_queries: QuerySender,
+    notices: NoticeSource,
 }
 
 /// Which process this is.
@@ -87,6 +89,7 @@ impl StatusHandle {
             shadow: watch::Sender::new(None),
             failure: watch::Sender::new(None),
             key_queries,
+            notices: NoticeSource::default(),
         };
         (Self(Arc::new(shared)), receiver)
     }
@@ -147,6 +150,25 @@ impl StatusHandle {
     /// Asks the event loop about one key. `None`: it did not answer.
     pub(crate) async fn key_status(&self, key: Key) -> Option<Vec<KeyStatus>> {
         key_query::ask(&self.0.key_queries, key).await
+    }
+
+    /// Asks the event loop, which answers between two batches of effects. The question runs on its
+    /// thread and must take a few milliseconds at most. `None`: it did not answer.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&LoopState<'_>) -> T + Send + 'static,
+    ) -> Option<T> {
+        key_query::ask_state(&self.0.key_queries, question).await
+    }
+
+    /// The log that the event loop keeps; [`Self::watch_changes`] reads its notices.
+    pub fn change_log(&self) -> ChangeLog {
+        ChangeLog::new(&self.0.notices)
+    }
+
+    /// What happens from now on. While there is a receiver, the event loop records details.
+    pub fn watch_changes(&self) -> broadcast::Receiver<Notice> {
+        self.0.notices.subscribe()
     }
 }
 

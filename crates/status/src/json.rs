@@ -45,7 +45,7 @@ pub(crate) fn render_key_json(key: &Key, rows: &[KeyStatus]) -> Value {
 }
 
 /// Version, identity, uptime, and leadership of this process.
-pub(crate) fn process_row(snapshot: &StatusSnapshot) -> Value {
+pub fn process_row(snapshot: &StatusSnapshot) -> Value {
     let leadership = match &snapshot.leadership {
         LeadershipStatus::NoElection => json!({"state": "no_election"}),
         LeadershipStatus::DryRun => json!({"state": "dry_run"}),
@@ -127,7 +127,8 @@ fn controller_row(status: &ControllerStatus) -> Value {
     })
 }
 
-fn key_row(row: &KeyStatus) -> Value {
+/// One key in one controller.
+pub fn key_row(row: &KeyStatus) -> Value {
     let KeyStatus { controller, key, state, n_failures, last_result, last_error, excluded_pods } =
         row;
     let (state, duration) = state_label(*state);

@@ -89,6 +89,17 @@ impl Cache {
         uid.unwrap_or_default()
     }
 
+    /// Sorted.
+    pub fn service_keys(&self) -> Vec<Key> {
+        let mut keys = Vec::with_capacity(self.n_services);
+        for (_, namespace) in &self.namespaces {
+            let services = namespace.services.values();
+            keys.extend(services.map(|cached| cached.object.key()));
+        }
+        keys.sort_unstable();
+        keys
+    }
+
     /// The keys of the initial sync: every Service, and objects whose Service may have been deleted
     /// while no controller ran.
     pub fn all_keys(&self) -> DirtyKeys {

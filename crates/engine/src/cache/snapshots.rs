@@ -92,7 +92,8 @@ impl Cache {
         record.decode(&namespace.name, labels, node_name)
     }
 
-    fn slices_of(&self, key: &Key) -> Vec<EndpointSlice> {
+    /// In no particular order.
+    pub fn slices_of(&self, key: &Key) -> Vec<EndpointSlice> {
         let Some(namespace) = self.namespace(&key.namespace) else { return Vec::new() };
         let names = namespace.published.slices_of(&key.name).iter();
         names

@@ -1,7 +1,7 @@
 //! The pages over a real socket.
 
 use endpointd_model::Key;
-use endpointd_status::LeadershipStatus;
+use endpointd_status::{LeadershipStatus, LoopQuery};
 use serde_json::json;
 
 use crate::fixture::engine_status;
@@ -67,7 +67,7 @@ async fn report_of_a_key_is_answered_by_the_event_loop() {
     let mut site = Server::open().await;
     let row = engine_status().keys.remove(0);
     let answer = async {
-        let query = site.queries.next().await;
+        let LoopQuery::Key(query) = site.queries.next().await else { panic!("a key") };
         assert_eq!(query.key, Key::new("shop", "web"));
         query.reply.send(vec![row]).expect("the page waits for it");
     };
