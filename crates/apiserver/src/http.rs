@@ -31,6 +31,8 @@ use crate::status_error::StatusError;
 pub struct Shared {
     server: Arc<Mutex<Server>>,
     written: Arc<signal::Sender<u64>>,
+    /// All requests over HTTP fail, and watches are cut.
+    outage: Arc<signal::Sender<bool>>,
     pub(crate) watch_timeouts: WatchTimeouts,
 }
 
@@ -54,7 +56,18 @@ impl Shared {
 
     pub fn with_watch_timeouts(server: Server, watch_timeouts: WatchTimeouts) -> Self {
         let written = Arc::new(signal::Sender::new(server.store().revision()));
-        Self { server: Arc::new(Mutex::new(server)), written, watch_timeouts }
+        let outage = Arc::new(signal::Sender::new(false));
+        Self { server: Arc::new(Mutex::new(server)), written, outage, watch_timeouts }
+    }
+
+    /// Starts or ends an outage: all requests over HTTP fail with 503, and open watches are cut.
+    /// [`Shared::with`] goes on.
+    pub fn set_outage(&self, is_out: bool) {
+        self.outage.send_replace(is_out);
+    }
+
+    pub(crate) fn outage(&self) -> signal::Receiver<bool> {
+        self.outage.subscribe()
     }
 
     /// Runs `act` with exclusive access to the server, then wakes the watchers.
@@ -115,6 +128,9 @@ pub async fn serve(
 const CLOSING_MAX: Duration = Duration::from_millis(250);
 
 async fn handle(State(shared): State<Shared>, request: Request) -> Response<Body> {
+    if *shared.outage.borrow() {
+        return error_response(&StatusError::unavailable());
+    }
     match verbs::handle(shared, request).await {
         Ok(response) => response,
         Err(error) => error_response(&error),

@@ -69,6 +69,11 @@ impl StatusError {
         Self::plain(404, "NotFound", message).about(kind.group, kind.resource, name)
     }
 
+    /// During an outage that a test or the playground has asked for.
+    pub(crate) fn unavailable() -> Self {
+        Self::plain(503, "ServiceUnavailable", "the API server is not available")
+    }
+
     pub(crate) fn no_such_path() -> Self {
         let message = "the server could not find the requested resource";
         Self::plain(404, "NotFound", message).about("", "", "")

@@ -9,6 +9,7 @@ mod serving;
 
 use std::hash::{BuildHasher, RandomState};
 
+use endpointd_page::PageOptions;
 use endpointd_runtime::{Options, RunError};
 
 pub use self::flags::Flags;
@@ -21,9 +22,13 @@ pub fn run(flags: &Flags, flag_values: FlagValues) -> Result<(), CliError> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     let log_level = log::start(flags.log_format, flags.log_level);
+    let page = PageOptions { connect: options.connect.clone(), playground: None };
     let options = Options {
         // For the loopback interface: others must neither see the flags nor change the log level.
-        added_pages: Some(Box::new(move |status, _| pages::router(status, flag_values, log_level))),
+        added_pages: Some(Box::new(move |status, _| {
+            let live_page = endpointd_page::router(page, status);
+            pages::router(status, flag_values, log_level).merge(live_page)
+        })),
         ..options
     };
     descriptor_limit::raise();

@@ -14,7 +14,7 @@ pub const NAMESPACE: &str = "shop";
 pub const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 
 pub const PODS_MAX: usize = 50_000;
-pub const SERVICES_MAX: usize = 5_000;
+pub const SERVICES_MAX: usize = 10_000;
 pub const NODES_MAX: usize = 1_000;
 /// The default of a kubelet.
 pub const PODS_PER_NODE: usize = 110;

@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use endpointd_apiserver::http::Shared;
 use endpointd_apiserver::{Kind, kinds};
+use endpointd_page::ActionRequest;
 use jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::apply;
 use crate::cluster::{Cluster, ControllerAction};
 use crate::cluster_spec::ClusterSpec;
+use crate::controls::{Controls, Effect};
 use crate::observer::Observer;
-use crate::scenario::{Scenario, Step};
+use crate::scenario::{Scenario, ScenarioAction, Step};
 use crate::store_reader::{StoreChange, StoreReader};
 
 /// Actions of one decision.
@@ -30,6 +32,8 @@ pub struct FakeControllers {
     pub time_scale: TimeScale,
     pub observer: Arc<Observer>,
     pub started: Instant,
+    /// From the buttons of the page.
+    pub requests: mpsc::Receiver<ActionRequest>,
 }
 
 /// Speed and length of a run; tests run faster.
@@ -55,10 +59,11 @@ struct NextStep {
 
 impl FakeControllers {
     /// Runs until `stop` is signalled.
-    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut written = self.shared.written();
         let (mut cluster, mut reader) = self.start_reading();
         let mut next_step = self.next_step(0);
+        let mut controls = Controls::default();
         loop {
             // Before reading, so that a write in between wakes the wait below.
             written.borrow_and_update();
@@ -91,6 +96,9 @@ impl FakeControllers {
             tokio::select! {
                 _ = stop.changed() => {}
                 _ = written.changed() => {}
+                Some(request) = self.requests.recv() => {
+                    self.press(&mut controls, &cluster, request);
+                }
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -139,9 +147,34 @@ impl FakeControllers {
     }
 
     fn run_step(&self, cluster: &Cluster, next_step: &NextStep) {
-        let Some(step) = &next_step.step else { return };
-        self.observer.log(self.started.elapsed(), &step.caption);
-        for action in &step.actions {
+        if let Some(step) = &next_step.step {
+            self.run_actions(cluster, &step.caption, &step.actions);
+        }
+    }
+
+    /// A button of the page was pressed.
+    fn press(&self, controls: &mut Controls, cluster: &Cluster, request: ActionRequest) {
+        let ActionRequest { action, service, reply } = request;
+        let pressed = controls.press(&self.spec, self.seed, &action, service.as_deref());
+        let answer = pressed.map(|pressed| {
+            match pressed.effect {
+                Effect::Actions(actions) => {
+                    self.run_actions(cluster, &pressed.performed.caption, &actions);
+                }
+                Effect::Outage(is_out) => {
+                    self.observer.log(self.started.elapsed(), &pressed.performed.caption);
+                    self.shared.set_outage(is_out);
+                }
+            }
+            pressed.performed
+        });
+        // The page may have stopped waiting.
+        let _ = reply.send(answer);
+    }
+
+    fn run_actions(&self, cluster: &Cluster, caption: &str, actions: &[ScenarioAction]) {
+        self.observer.log(self.started.elapsed(), caption);
+        for action in actions {
             let done = self.shared.with(|server| apply::scenario_action(server, cluster, action));
             if let Err(error) = done {
                 // The user may have deleted the object of the action.

@@ -13,6 +13,7 @@ pub mod view_state;
 
 mod apply;
 mod cluster;
+mod controls;
 mod fake_controllers;
 mod kubeconfig;
 mod observer;

@@ -10,20 +10,25 @@ use endpointd_apiserver::http::{Shared, serve};
 use endpointd_apiserver::store::Limits;
 use endpointd_apiserver::{Server, Settings, SystemClockAndIds};
 use endpointd_client::ConnectOptions;
+use endpointd_page::{PageOptions, PlaygroundControls};
 use endpointd_runtime::RunError;
 use endpointd_status::StatusHandle;
 use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::apply;
 use crate::cluster_spec::{ClusterSpec, Size};
+use crate::controls;
 use crate::fake_controllers::{FakeControllers, TimeScale};
 use crate::kubeconfig::{Kubeconfig, KubeconfigTarget, WriteError};
 use crate::observer::Observer;
 use crate::scenario::Scenario;
 use crate::summary::{Memory, Summary};
 use crate::view_state::{ViewState, Work};
+
+/// Presses of buttons that wait; a page waits for its turn after that.
+const PRESSES_MAX: usize = 16;
 
 /// Validated options.
 #[derive(Clone, Debug)]
@@ -35,6 +40,8 @@ pub struct Options {
     pub time_scale: TimeScale,
     /// Zero: any free port.
     pub port: u16,
+    /// Of the page and the other pages of the controllers. Zero: any free port.
+    pub page_port: u16,
     pub kubeconfig: KubeconfigTarget,
     pub version: String,
 }
@@ -113,7 +120,10 @@ impl Playground {
             let stop = fake_controllers_stopped.clone();
             tokio::spawn(async move { observer.run(shared, started, stop).await })
         };
-        let starting = start_controllers(&options, kubeconfig.path());
+        let (sender, requests) = mpsc::channel(PRESSES_MAX);
+        let actions = controls::actions(options.workload);
+        let buttons = PlaygroundControls::new(actions, sender);
+        let starting = start_controllers(&options, kubeconfig.path(), buttons);
         let (status, status_address, stop_controllers, controllers) = starting.await?;
 
         shared
@@ -127,6 +137,7 @@ impl Playground {
             time_scale: options.time_scale,
             observer: observer.clone(),
             started,
+            requests,
         };
         let fake_controllers = tokio::spawn(fake_controllers.run(fake_controllers_stopped));
         Ok(Self {
@@ -149,6 +160,11 @@ impl Playground {
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The live page.
+    pub fn page_url(&self) -> Option<String> {
+        self.status_address.map(|address| format!("http://{address}{}", endpointd_page::PATH))
     }
 
     /// The address of the controllers' status server.
@@ -211,21 +227,27 @@ type Controllers =
     (StatusHandle, Option<SocketAddr>, oneshot::Sender<()>, JoinHandle<Result<(), RunError>>);
 
 /// Starts the controllers in this process, as `endpointd run` does; they connect over TCP.
-async fn start_controllers(options: &Options, kubeconfig: &Path) -> Result<Controllers, RunError> {
+async fn start_controllers(
+    options: &Options,
+    kubeconfig: &Path,
+    buttons: PlaygroundControls,
+) -> Result<Controllers, RunError> {
+    let connect = ConnectOptions {
+        kubeconfig: Some(kubeconfig.to_owned()),
+        user_agent: format!("endpointd/{}", options.version),
+        ..ConnectOptions::default()
+    };
+    let page = PageOptions { connect: connect.clone(), playground: Some(buttons) };
     let run_options = endpointd_runtime::Options {
-        connect: ConnectOptions {
-            kubeconfig: Some(kubeconfig.to_owned()),
-            user_agent: format!("endpointd/{}", options.version),
-            ..ConnectOptions::default()
-        },
+        connect,
         settings: endpointd_engine::Settings {
             seed: options.seed,
             ..endpointd_engine::Settings::default()
         },
         election: None,
-        status: Some((Ipv4Addr::LOCALHOST, 0).into()),
+        status: Some((Ipv4Addr::LOCALHOST, options.page_port).into()),
         secure_serving: None,
-        added_pages: None,
+        added_pages: Some(Box::new(|status, _| endpointd_page::router(page, status))),
         version: options.version.as_str().into(),
     };
     let (stop, stopped) = oneshot::channel();

@@ -17,6 +17,8 @@ pub struct SessionInfo {
     pub scenario: &'static str,
     pub seed: u64,
     pub url: String,
+    /// The live page.
+    pub page: Option<String>,
     pub status_address: Option<String>,
     pub kubeconfig: String,
     pub has_workload: bool,

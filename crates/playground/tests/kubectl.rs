@@ -132,6 +132,7 @@ async fn playground(kubectl: &Kubectl, workload: Workload) -> Playground {
         seed: 1,
         time_scale: TimeScale { speed: 3, ..TimeScale::default() },
         port: 0,
+        page_port: 0,
         kubeconfig: KubeconfigTarget::Path(kubectl.kubeconfig()),
         version: "test".to_owned(),
     };

@@ -23,6 +23,7 @@ fn options(scenario: Scenario, home: &TempDir) -> Options {
         seed: SEED,
         time_scale: TimeScale { speed: 5, n_steps_max: 4 },
         port: 0,
+        page_port: 0,
         kubeconfig: KubeconfigTarget::Path(home.path().join("config")),
         version: "test".to_owned(),
     }

@@ -41,6 +41,7 @@ struct WatchStream {
     marks_end: bool,
     cursor: Cursor,
     written: signal::Receiver<u64>,
+    outage: signal::Receiver<bool>,
     next_bookmark: Instant,
     is_first: bool,
     is_over: bool,
@@ -55,6 +56,7 @@ pub(super) fn watch_body(
     let WatchStart { initial, marks_end, cursor } = start;
     let watch = WatchStream {
         written: shared.written(),
+        outage: shared.outage(),
         next_bookmark: Instant::now() + params.watch_timeouts.bookmark_every,
         shared,
         format,
@@ -95,6 +97,7 @@ impl WatchStream {
                 if self.params.bookmarks { self.next_bookmark } else { self.params.ends_at };
             tokio::select! {
                 changed = self.written.changed() => changed.ok()?,
+                () = out(&mut self.outage) => return None,
                 () = sleep_until(self.params.ends_at) => return None,
                 () = sleep_until(bookmark_at), if self.params.bookmarks => {
                     self.next_bookmark = Instant::now() + self.params.watch_timeouts.bookmark_every;
@@ -163,6 +166,11 @@ impl WatchStream {
         }
         format!("{}\n", json!({"type": "BOOKMARK", "object": object})).into()
     }
+}
+
+/// Completes when an outage starts.
+async fn out(outage: &mut signal::Receiver<bool>) {
+    let _ = outage.wait_for(|is_out| *is_out).await;
 }
 
 fn error_line(error: &StatusError) -> Bytes {

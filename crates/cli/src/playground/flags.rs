@@ -28,7 +28,7 @@ pub struct Flags {
     #[arg(long, value_name = "N", default_value = "60", allow_hyphen_values = true)]
     pub pods: String,
 
-    /// Number of Services, at most 5000; of eight kinds in turn
+    /// Number of Services, at most 10000; of eight kinds in turn
     #[arg(long, value_name = "N", default_value = "8", allow_hyphen_values = true)]
     pub services: String,
 
@@ -55,6 +55,10 @@ pub struct Flags {
     /// Port of the API server on 127.0.0.1; 0 for any free port
     #[arg(long, value_name = "PORT", default_value = "0", allow_hyphen_values = true)]
     pub port: String,
+
+    /// Port of the live page on 127.0.0.1; 0 for any free port
+    #[arg(long, value_name = "PORT", default_value = "0", allow_hyphen_values = true)]
+    pub page_port: String,
 
     /// Write the kubeconfig to this file and keep it; without the flag it is a temporary file
     #[arg(long, value_name = "FILE")]

@@ -27,6 +27,12 @@ pub fn resolve(flags: &Flags) -> Result<Options, CliError> {
         seed: parsed("seed", &flags.seed, "a number from 0 to 18446744073709551615", "1")?,
         time_scale: TimeScale::default(),
         port: parsed("port", &flags.port, "a number from 0 to 65535", "0, any free port")?,
+        page_port: parsed(
+            "page-port",
+            &flags.page_port,
+            "a number from 0 to 65535",
+            "0, any free port",
+        )?,
         kubeconfig: match &flags.kubeconfig_out {
             Some(path) => KubeconfigTarget::Path(path.clone()),
             None => KubeconfigTarget::Temporary,

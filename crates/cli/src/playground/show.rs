@@ -58,6 +58,9 @@ impl View {
             return Ok(Self::Page(Screen::open(out, colours)?));
         }
         writeln!(out, "API server at {}, scenario {}", session.url, session.scenario)?;
+        if let Some(page) = &session.page {
+            writeln!(out, "live page at {page}")?;
+        }
         writeln!(out, "try in another terminal:")?;
         for line in suggestions(session) {
             writeln!(out, "  {line}")?;
@@ -96,6 +99,7 @@ fn session(playground: &Playground) -> SessionInfo {
         scenario: options.scenario.name(),
         seed: options.seed,
         url: playground.url().to_owned(),
+        page: playground.page_url(),
         status_address: playground.status_address().map(|address| format!("http://{address}")),
         kubeconfig: quoted(playground.kubeconfig()),
         has_workload: options.workload == Workload::Default,

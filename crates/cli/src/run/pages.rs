@@ -13,7 +13,8 @@ use super::log::LogLevelHandle;
 
 const WARNING: &str = "Warning: This endpoint is not meant to be machine parseable, has no \
                        formatting compatibility guarantees and is for debugging purposes only.";
-const PATHS: &str = "/debug/flags/v /flagz /healthz /livez /metrics /readyz /report /statusz";
+const PATHS: &str = "/api/v1 /debug/flags/v /flagz /healthz /livez /metrics /readyz /report /statusz \
+                     /ui/";
 const LEVELS: [(&str, LevelFilter); 5] = [
     ("error", LevelFilter::ERROR),
     ("warn", LevelFilter::WARN),

@@ -25,7 +25,7 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         ),
         (&["--pods=50001"], "from 1 to 50000: `50001`", "it is 60"),
         (&["--pods=-1"], "from 1 to 50000: `-1`", "it is 60"),
-        (&["--services=0"], "from 1 to 5000: `0`", "it is 8"),
+        (&["--services=0"], "from 1 to 10000: `0`", "it is 8"),
         (&["--nodes=0"], "from 1 to 1000: `0`", "it is 12"),
         (&["--nodes=2", "--pods=300"], "capacity of 220 pods, not 300", "a capacity of 110 pods"),
         (&["--seed=luck"], "`--seed` must be a number", "it is 1"),

@@ -70,6 +70,9 @@ fn head(session: &SessionInfo, view_state: &ViewState) -> Vec<Line> {
         short(latency.p99),
     ));
     let mut lines = vec![title, nodes, pods, slices];
+    if let Some(page) = &session.page {
+        lines.insert(1, Line::plain(format!("page   {page}  shows all of this in a browser")));
+    }
     if !work.is_ready {
         lines.push(Line::default().with(Colour::Wait, "controllers are starting"));
     }

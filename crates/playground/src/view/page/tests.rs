@@ -8,6 +8,7 @@ fn session() -> SessionInfo {
         scenario: "rollout",
         seed: 1,
         url: "http://127.0.0.1:4000".to_owned(),
+        page: None,
         status_address: None,
         kubeconfig: "here/k".to_owned(),
         has_workload: true,
