@@ -6,10 +6,13 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::dist;
+use crate::{browser, dist};
 
 /// Programs of Debian packages that tests run; outside CI these tests are skipped without them.
-const PROGRAMS: &[DebianProgram] = &[DebianProgram { name: "promtool", package: "prometheus" }];
+const PROGRAMS: &[DebianProgram] = &[
+    DebianProgram { name: "promtool", package: "prometheus" },
+    DebianProgram { name: "chromium", package: "chromium" },
+];
 
 struct DebianProgram {
     name: &'static str,
@@ -18,7 +21,11 @@ struct DebianProgram {
 
 pub fn run() -> Result<()> {
     dist::install_llvm_tools()?;
-    PROGRAMS.iter().filter(|program| !program.is_installed()).try_for_each(DebianProgram::install)
+    PROGRAMS
+        .iter()
+        .filter(|program| !program.is_installed())
+        .try_for_each(DebianProgram::install)?;
+    browser::install_packages()
 }
 
 impl DebianProgram {

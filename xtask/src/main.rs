@@ -1,6 +1,7 @@
 //! Developer commands. `cargo xtask test` checks everything and is what CI runs.
 
 mod bench;
+mod browser;
 mod callgrind;
 mod cargo;
 mod cluster;
@@ -39,6 +40,8 @@ enum Command {
     Cluster(cluster::Args),
     /// Our plans against upstream's own code, on generated worlds
     Parity(parity::Flags),
+    /// Test the live page in Chromium
+    Browser(browser::Args),
     /// Compare endpointd with kube-controller-manager in one run on one machine
     Bench(bench::Args),
     /// Build with PGO and BOLT; prints the path of the program
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::ControlPlane(flag) => control_plane::run(&flag),
         Command::Scenarios(args) => scenarios::run(&args),
+        Command::Browser(args) => browser::run(&args),
         Command::Dist => dist::run(),
         Command::Man => man::run(),
         Command::InstallTools => install_tools::run(),

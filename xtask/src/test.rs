@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use endpointd_control_plane::Binaries;
 use endpointd_control_plane::binaries::{DIRECTORY_VARIABLE, is_ci};
 
-use crate::{cargo, control_plane, mutants, parity, sim};
+use crate::{browser, cargo, control_plane, mutants, parity, sim};
 
 /// A check: its title and its cargo command.
 struct Step {
@@ -24,11 +24,17 @@ pub fn run() -> Result<()> {
     check(&LINTS, None)?;
     let control_plane = prepare_control_plane()?;
     check(&TESTS, control_plane.as_ref())?;
+    let is_browsed = browser::check()?;
     sim::check()?;
     mutants::check()?;
     let is_compared = compare_with_upstream()?;
     if control_plane.is_none() {
         eprintln!("skipped: the tests against a real control plane; {HINT}");
+    }
+    if !is_browsed {
+        eprintln!(
+            "skipped: the tests of the live page; `cargo xtask install-tools` installs Chromium"
+        );
     }
     if !is_compared {
         eprintln!(
