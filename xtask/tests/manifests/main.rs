@@ -2,6 +2,7 @@
 //! permissions and priority levels, and their pods pass the strictest pod security level.
 
 mod components;
+mod multicluster;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
