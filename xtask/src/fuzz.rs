@@ -8,7 +8,8 @@ use clap::Args;
 use crate::cargo;
 
 /// Name and package. The test is `fuzz_` and the name.
-const TARGETS: [(&str, &str); 13] = [
+const TARGETS: [(&str, &str); 14] = [
+    ("wire_multicluster", "endpointd-wire"),
     ("wire_json", "endpointd-wire"),
     ("wire_protobuf", "endpointd-wire"),
     ("wire_stored", "endpointd-wire"),

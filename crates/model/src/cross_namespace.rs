@@ -29,7 +29,7 @@ impl CrossNamespace {
     pub fn source(&self) -> Option<Result<Key, InvalidReference>> {
         let text = self.from.as_ref()?;
         let parts = text.trim().split_once('/');
-        let valid = parts.filter(|(namespace, name)| is_label(namespace) && is_label(name));
+        let valid = parts.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_label(name));
         Some(match valid {
             Some((namespace, name)) => Ok(Key::new(namespace, name)),
             None => Err(InvalidReference(text.clone())),
@@ -44,7 +44,7 @@ impl CrossNamespace {
 }
 
 /// A DNS label (RFC 1123), as names of namespaces and Services are.
-fn is_label(text: &str) -> bool {
+pub(crate) fn is_dns_label(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=63).contains(&text.len())
         && text.bytes().all(is_inner)

@@ -6,12 +6,14 @@
 //! `endpointd-wire` parses objects once, when it decodes them.
 
 mod address;
+mod condition;
 mod cross_namespace;
 mod endpoints;
 mod event_record;
 mod key;
 mod labels;
 mod meta;
+mod multicluster;
 pub mod names;
 mod node;
 mod pod;
@@ -19,6 +21,7 @@ mod port;
 mod reference_grant;
 mod resource_version;
 mod service;
+mod service_traffic;
 mod slice;
 mod uid;
 mod watch;
@@ -26,6 +29,7 @@ mod write;
 mod write_result;
 
 pub use address::{BadAddress, Family, IpStr, is_forbidden_endpoint_ip, parse_ip};
+pub use condition::{Condition, ConditionStatus};
 pub use cross_namespace::{CrossNamespace, InvalidReference};
 pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
 pub use event_record::{EventReason, EventRecord, EventType, InvolvedKind};
@@ -33,6 +37,10 @@ pub use jiff::Timestamp;
 pub use key::{Controller, Key};
 pub use labels::{Annotations, Labels};
 pub use meta::{Meta, ObjectRef, OwnerRef};
+pub use multicluster::{
+    ClusterId, DerivedService, ImportPort, ImportType, InvalidClusterId, MultiClusterVersion,
+    ServiceExport, ServiceImport, ServiceImportSpec, ServiceImportStatus, SliceObjects,
+};
 pub use node::Node;
 pub use pod::{NamedPort, Phase, Pod, PodIp, PodIps, Readiness};
 pub use port::{EndpointPort, Protocol};
@@ -41,6 +49,7 @@ pub use resource_version::{InvalidResourceVersion, ResourceVersion};
 pub use service::{
     ClusterIp, Selection, Service, ServicePort, TargetPort, TopologyMode, TrafficDistribution,
 };
+pub use service_traffic::{InternalTrafficPolicy, ServiceTraffic, SessionAffinity};
 pub use slice::{AddressType, Conditions, Endpoint, EndpointSlice, Hints};
 pub use uid::{Uid, UidRepr};
 pub use watch::{ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};

@@ -47,3 +47,20 @@ pub const MASTER_NODE: &str = "node-role.kubernetes.io/master";
 pub const ENDPOINTS_FROM: &str = "endpointd/endpoints-from";
 /// On a Service: the namespaces that may publish its endpoints, or `*` (annotation).
 pub const ENDPOINTS_TO: &str = "endpointd/endpoints-to";
+
+/// The import of a slice, or of a derived Service (label).
+pub const IMPORT_NAME: &str = "multicluster.kubernetes.io/service-name";
+/// The cluster whose endpoints an imported slice has (label).
+pub const SOURCE_CLUSTER: &str = "multicluster.kubernetes.io/source-cluster";
+/// Value of [`MANAGED_BY`] on slices with the endpoints of a cluster.
+pub const MANAGED_BY_CLUSTER_IMPORT: &str = "endpointd-import";
+/// On a ServiceImport: the name of its derived Service (annotation).
+pub const DERIVED_SERVICE: &str = "multicluster.kubernetes.io/derived-service";
+/// On a ServiceImport: the keys of the annotations that were exported, so that they can be removed.
+pub const EXPORTED_ANNOTATIONS: &str = "endpointd/exported-annotations";
+/// On an imported slice: the slice that it was copied from, for people (annotation).
+pub const SOURCE_SLICE: &str = "endpointd/source-slice";
+/// The program that manages an object (label).
+pub const APP_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Value of [`APP_MANAGED_BY`].
+pub const ENDPOINTD: &str = "endpointd";

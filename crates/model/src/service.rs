@@ -1,7 +1,8 @@
 //! The fields of a Service that decide what is published.
 
 use crate::{
-    CrossNamespace, Family, Key, Labels, Protocol, ResourceVersion, SharedStr, Timestamp, Uid,
+    CrossNamespace, Family, Key, Labels, Protocol, ResourceVersion, ServiceTraffic, SharedStr,
+    Timestamp, Uid,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Service {
     pub publish_not_ready: bool,
     pub topology: TopologyMode,
     pub traffic_distribution: Option<TrafficDistribution>,
+    /// None for nearly all Services: the defaults.
+    pub traffic: Option<Box<ServiceTraffic>>,
     /// None for nearly all Services.
     pub cross_namespace: Option<Box<CrossNamespace>>,
 }

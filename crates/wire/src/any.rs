@@ -1,6 +1,6 @@
 //! Objects of any kind, as files contain them.
 
-use endpointd_model::{EndpointSlice, Endpoints, Node, Pod, Service};
+use endpointd_model::{EndpointSlice, Endpoints, Node, Pod, Service, ServiceExport, ServiceImport};
 use serde_json::Value;
 
 use crate::decode::{Decoded, from_json_value};
@@ -17,12 +17,16 @@ pub enum AnyObject {
 }
 
 /// Kind of the list; apiVersion and kind of its items.
-const LISTS: [(&str, &str, &str); 5] = [
+const LISTS: [(&str, &str, &str); 9] = [
     ("ServiceList", Service::API_VERSION, Service::KIND),
     ("PodList", Pod::API_VERSION, Pod::KIND),
     ("NodeList", Node::API_VERSION, Node::KIND),
     ("EndpointsList", Endpoints::API_VERSION, Endpoints::KIND),
     ("EndpointSliceList", EndpointSlice::API_VERSION, EndpointSlice::KIND),
+    ("ServiceExportList", ServiceExport::API_VERSION, ServiceExport::KIND),
+    ("ServiceExportList", "multicluster.x-k8s.io/v1alpha1", ServiceExport::KIND),
+    ("ServiceImportList", ServiceImport::API_VERSION, ServiceImport::KIND),
+    ("ServiceImportList", "multicluster.x-k8s.io/v1alpha1", ServiceImport::KIND),
 ];
 
 impl AnyObject {

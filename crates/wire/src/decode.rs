@@ -17,6 +17,11 @@ use crate::{endpoints, node, pod, service, slice};
 pub trait Decoded: FromWire {
     const API_VERSION: &'static str;
     const KIND: &'static str;
+
+    /// Whether an object with this apiVersion can be decoded.
+    fn has_api_version(found: &str) -> bool {
+        found == Self::API_VERSION
+    }
 }
 
 /// The wire struct of a model object; an implementation detail.
@@ -67,6 +72,13 @@ pub fn decode<T: Decoded>(encoding: Encoding, body: &Bytes) -> Result<T, Malform
         }
         Encoding::Protobuf => from_envelope(body),
     }
+}
+
+/// Decodes an object that is a JSON value already.
+pub fn decode_value<T: Decoded>(value: &Value) -> Result<T, Malformed> {
+    let Identity { api_version, kind, .. } = Identity::of(value);
+    check_type::<T>(&TypeMeta { api_version, kind })?;
+    from_json_value(value)
 }
 
 /// Decodes a value whose kind the caller has checked.
@@ -141,7 +153,7 @@ fn check_type<T: Decoded>(found: &TypeMeta) -> Result<(), Malformed> {
 
 /// `kind` is the found kind without the suffix `List`.
 pub(crate) fn check_kind<T: Decoded>(found: &TypeMeta, kind: &str) -> Result<(), Malformed> {
-    if found.kind.is_empty() || (kind == T::KIND && found.api_version == T::API_VERSION) {
+    if found.kind.is_empty() || (kind == T::KIND && T::has_api_version(&found.api_version)) {
         return Ok(());
     }
     let TypeMeta { api_version, kind } = found;

@@ -38,7 +38,8 @@ pub fn to_json_value(object: &Object) -> Value {
     value.expect(ALWAYS_JSON)
 }
 
-const ALWAYS_JSON: &str = "wire structs have string keys and their fields always serialize";
+pub(crate) const ALWAYS_JSON: &str =
+    "wire structs have string keys and their fields always serialize";
 
 fn to_json<T: Decoded>(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(&Typed::of::<T>(message)).expect(ALWAYS_JSON)

@@ -7,8 +7,10 @@
 //! list does not affect the others. No function here performs I/O.
 
 mod any;
+mod condition;
 mod decode;
 mod delete;
+mod derived_service;
 mod encode;
 mod endpoints;
 mod envelope;
@@ -17,10 +19,12 @@ mod lenient;
 mod list;
 mod malformed;
 mod meta;
+mod multicluster;
 mod node;
 mod pod;
 mod quantity;
 mod service;
+mod service_traffic;
 mod slice;
 mod status;
 mod stored;
@@ -29,12 +33,14 @@ mod time;
 mod watch;
 
 pub use any::{AnyObject, flatten};
-pub use decode::{Decoded, decode};
+pub use decode::{Decoded, decode, decode_value};
 pub use delete::encode_delete;
+pub use derived_service::derived_service_to_json;
 pub use encode::{encode, to_json_value};
 pub use envelope::Encoding;
 pub use list::{Page, decode_list};
 pub use malformed::{Identity, Malformed};
+pub use multicluster::{export_to_json, import_to_json};
 pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
 pub use stored::{SentObject, decode_stored};

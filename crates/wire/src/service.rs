@@ -3,12 +3,13 @@
 use endpointd_model as model;
 use endpointd_model::{
     ClusterIp, CrossNamespace, Family, InvalidResourceVersion, Protocol, ResourceVersion,
-    TargetPort, TopologyMode, TrafficDistribution,
+    ServiceTraffic, TargetPort, TopologyMode,
 };
 use serde::Deserialize;
 
 use crate::int_or_string::IntOrString;
 use crate::meta::{MapEntry, ObjectMeta, labels, text};
+use crate::service_traffic::{self, SessionAffinityConfig, distribution, read_families};
 use crate::time::Time;
 
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
@@ -34,10 +35,16 @@ pub struct ServiceSpec {
     #[prost(string, tag = "4")]
     #[serde(rename = "type")]
     pub type_: String,
+    #[prost(string, tag = "7")]
+    pub session_affinity: String,
     #[prost(bool, tag = "13")]
     pub publish_not_ready_addresses: bool,
+    #[prost(message, optional, tag = "14")]
+    pub session_affinity_config: Option<SessionAffinityConfig>,
     #[prost(string, repeated, tag = "19")]
     pub ip_families: Vec<String>,
+    #[prost(string, optional, tag = "22")]
+    pub internal_traffic_policy: Option<String>,
     #[prost(string, optional, tag = "23")]
     pub traffic_distribution: Option<String>,
 }
@@ -67,10 +74,18 @@ impl TryFrom<Service> for model::Service {
             selector,
             cluster_ip,
             type_,
+            session_affinity,
             publish_not_ready_addresses,
+            session_affinity_config,
             ip_families,
+            internal_traffic_policy,
             traffic_distribution,
         } = spec;
+        let traffic = service_traffic::read(
+            &session_affinity,
+            session_affinity_config,
+            internal_traffic_policy.as_deref(),
+        );
         let annotations = labels(metadata.annotations);
         Ok(Self {
             namespace: text(metadata.namespace),
@@ -83,14 +98,13 @@ impl TryFrom<Service> for model::Service {
             is_external_name: type_ == "ExternalName",
             selector: labels(selector),
             cluster_ip: read_cluster_ip(&cluster_ip),
-            families: ip_families.iter().filter_map(|family| read_family(family)).collect(),
+            families: read_families(&ip_families),
             ports: ports.into_iter().map(model::ServicePort::from).collect(),
             publish_not_ready: publish_not_ready_addresses,
             topology: TopologyMode::of(&annotations),
             cross_namespace: CrossNamespace::of(&annotations).map(Box::new),
-            traffic_distribution: traffic_distribution
-                .as_deref()
-                .and_then(TrafficDistribution::parse),
+            traffic_distribution: distribution(traffic_distribution.as_deref()),
+            traffic: (traffic != ServiceTraffic::default()).then(|| Box::new(traffic)),
         })
     }
 }
@@ -124,13 +138,5 @@ fn read_cluster_ip(text: &str) -> ClusterIp {
         "" => ClusterIp::Unset,
         "None" => ClusterIp::Headless,
         ip => ClusterIp::Ip(model::parse_ip(ip).map_or(Family::V4, Family::of)),
-    }
-}
-
-fn read_family(text: &str) -> Option<Family> {
-    match text {
-        "IPv4" => Some(Family::V4),
-        "IPv6" => Some(Family::V6),
-        _ => None,
     }
 }
