@@ -12,6 +12,7 @@ use crate::{browser, dist};
 const PROGRAMS: &[DebianProgram] = &[
     DebianProgram { name: "promtool", package: "prometheus" },
     DebianProgram { name: "chromium", package: "chromium" },
+    DebianProgram { name: "kubectl", package: "kubernetes-client" },
 ];
 
 struct DebianProgram {
