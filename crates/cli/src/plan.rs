@@ -90,7 +90,6 @@ fn check_readable(key: &Key, loaded: &LoadedObjects) -> Result<(), CliError> {
 
 /// Notes about the input as a whole.
 fn notes(request: &Request, loaded: &LoadedObjects, planned: &[KeyPlan]) -> Vec<String> {
-    let ClusterState { pods, nodes, .. } = &loaded.cluster;
     let mut notes = Vec::new();
     if request.controllers.is_empty() {
         notes.push("`--controllers` selects no controller: begin with `*` to exclude some".into());
@@ -103,13 +102,18 @@ fn notes(request: &Request, loaded: &LoadedObjects, planned: &[KeyPlan]) -> Vec<
             Some(format!("the input has no Service, Endpoints, or slice for `{key}`: {hint}"))
         }));
     }
-    let n_on_nodes = pods.values().filter(|pod| pod.node_name.is_some()).count();
-    if nodes.is_empty() && n_on_nodes > 0 && request.controllers.contains(&Controller::Slices) {
-        notes.push(
-            "the input has pods but no nodes: slices exclude pods whose node is not found".into(),
-        );
-    }
+    notes.extend(nodes_note(request, loaded));
     notes
+}
+
+/// A dump without nodes is a common mistake, and its plan removes all endpoints.
+pub fn nodes_note(request: &Request, loaded: &LoadedObjects) -> Option<String> {
+    let ClusterState { pods, nodes, .. } = &loaded.cluster;
+    let needs_nodes = request.controllers.contains(&Controller::Slices)
+        && pods.values().any(|pod| pod.node_name.is_some());
+    (needs_nodes && nodes.is_empty()).then(|| {
+        "the input has pods but no nodes: slices exclude pods whose node is not found".to_owned()
+    })
 }
 
 fn nothing_to_plan(loaded: &LoadedObjects) -> String {

@@ -12,7 +12,7 @@ use crate::cli_error::CliError;
 use crate::cluster::{Scope, connect};
 use crate::duration::parse_duration;
 use crate::input::Source;
-use crate::plan::{KeyPlan, KeySelection, LoadedObjects, Request, load_objects, plan};
+use crate::plan::{KeyPlan, KeySelection, LoadedObjects, Request, load_objects, nodes_note, plan};
 use crate::target::{Kind, Target};
 
 /// The result of a comparison.
@@ -128,7 +128,9 @@ impl Comparison {
         let n_keys = keys.len();
         let differing = planned.into_iter().filter(|one| !one.plan.writes.is_empty());
         let differences = differing.map(|one| difference(loaded, one)).collect();
-        Ok(Compared { n_keys, differences, warnings: loaded.warnings.clone() })
+        let mut warnings = loaded.warnings.clone();
+        warnings.extend(nodes_note(&self.request, loaded));
+        Ok(Compared { n_keys, differences, warnings })
     }
 
     /// A misspelt name would be compared as a deleted Service.

@@ -138,6 +138,10 @@ fn files_are_compared_without_a_cluster() {
         .map(|one| one["key"].clone())
         .collect();
     assert_eq!(keys, ["shop/web", "shop/web"]);
+    assert_eq!(output.err, "");
+    let dump = json!({"apiVersion": "v1", "kind": "List", "items": &objects[..2]}).to_string();
+    let output = run(&[("dump.json", dump.as_str())], &["diff", "-f", "dump.json"], b"");
+    output.logs("warning: the input has pods but no nodes");
 }
 
 #[test]
