@@ -16,6 +16,8 @@ use crate::owners;
 const ROLLOUT_LABELS: &[&str] = &["pod-template-hash", "controller-revision-hash"];
 /// Values of a label that a sentence lists.
 const VALUES_MAX: usize = 4;
+/// Namespaces that a sentence lists.
+const NAMESPACES_MAX: usize = 3;
 
 /// EPD101.
 pub fn missing_service(context: &Context, key: &Key) -> Finding {
@@ -238,22 +240,30 @@ fn label_not_on_template(facts: &ServiceFacts, selector: &Labels) -> Option<Find
 }
 
 /// EPD107.
-fn other_namespace(facts: &ServiceFacts, selector: &Labels) -> Vec<Finding> {
+fn other_namespace(facts: &ServiceFacts, selector: &Labels) -> Option<Finding> {
     let mut n_by_namespace: BTreeMap<&str, usize> = BTreeMap::new();
     let pods = facts.context.objects.cluster.pods.values();
     let elsewhere = pods.filter(|pod| pod.namespace != facts.key.namespace);
     for pod in elsewhere.filter(|pod| selector.selects(&pod.labels)) {
         *n_by_namespace.entry(&pod.namespace).or_default() += 1;
     }
-    let finding = |(namespace, n): (&str, usize)| {
-        let (n, verb) = (counted(n, "pod"), if n == 1 { "is" } else { "are" });
-        let message = format!(
-            "{n} with exactly these labels {verb} in namespace `{namespace}`; a Service chooses \
-             pods of its own namespace only"
-        );
-        Finding::new(Code::OtherNamespace, facts.object(), message)
+    let n_pods = n_by_namespace.values().sum();
+    let mut namespaces: Vec<String> =
+        n_by_namespace.keys().map(|namespace| format!("`{namespace}`")).collect();
+    let n_more = namespaces.len().saturating_sub(NAMESPACES_MAX);
+    namespaces.truncate(NAMESPACES_MAX);
+    let (verb, namespaces) = match (namespaces.as_slice(), n_more) {
+        ([], _) => return None,
+        ([one], _) => (if n_pods == 1 { "is" } else { "are" }, format!("namespace {one}")),
+        (some, 0) => ("are", format!("namespaces {}", fields::names(some))),
+        (some, more) => ("are", format!("namespaces {}, and {more} more", some.join(", "))),
     };
-    n_by_namespace.into_iter().map(finding).collect()
+    let message = format!(
+        "{} with exactly these labels {verb} in {namespaces}; a Service chooses pods of its own \
+         namespace only",
+        counted(n_pods, "pod")
+    );
+    Some(Finding::new(Code::OtherNamespace, facts.object(), message))
 }
 
 /// EPD102.

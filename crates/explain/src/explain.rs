@@ -245,17 +245,24 @@ pub fn pod(context: &Context, key: &Key) -> Findings {
 }
 
 fn pod_verdict(key: &Key, chosen: &[String], behind: &[String]) -> String {
+    let services = |names: &[String]| match names {
+        [one] => format!("Service {one}"),
+        all => format!("Services {}", fields::names(all)),
+    };
     match (chosen, behind) {
         ([], _) => format!("No Service in namespace `{}` chooses pod {}.", key.namespace, key.name),
+        ([_], []) => {
+            format!("Pod {key} gets no traffic, although {} chooses it.", services(chosen))
+        }
         (chosen, []) => {
-            format!("Pod {key} gets no traffic: Service {} chooses it.", fields::names(chosen))
+            format!("Pod {key} gets no traffic, although {} choose it.", services(chosen))
         }
         (chosen, behind) if chosen.len() == behind.len() => {
-            format!("Pod {key} is behind Service {}.", fields::names(behind))
+            format!("Pod {key} is behind {}.", services(behind))
         }
         (chosen, behind) => format!(
-            "Pod {key} is behind Service {} of {} that choose it.",
-            fields::names(behind),
+            "Pod {key} is behind {} of {} that choose it.",
+            services(behind),
             counted(chosen.len(), "Service")
         ),
     }

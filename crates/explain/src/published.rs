@@ -145,20 +145,22 @@ fn difference(
     let slice = published.get(pod).map_or("", |(_, slice)| slice);
     let selected = facts.pods.iter().find(|one| one.name() == pod);
     let message = match (ready(published, pod), ready(desired, pod)) {
-        (None, Some(true)) => format!("{pod} is ready{age} and is in no slice"),
-        (None, _) => format!("{pod} should be in a slice{age} and is in none"),
+        (None, Some(true)) => format!("{pod} has been ready{age} and is in no slice"),
+        (None, _) => format!("{pod} should have been in a slice{age} and is in none"),
         (Some(_), None) if selected.is_none() => {
             format!("slice {slice} still has {pod}, which the Service does not choose any more")
         }
         (Some(_), None) => format!("slice {slice} still has {pod}, which should not be published"),
         (Some(true), _) => {
             let state = match selected.map(|one| one.state) {
-                Some(PodState::WithoutPort) => "without a port",
-                Some(_) | None => "not ready",
+                Some(PodState::WithoutPort) => "has been without a port",
+                Some(_) | None => "has not been ready",
             };
-            format!("slice {slice} has {pod} as ready, and it is {state}{age}")
+            format!("slice {slice} has {pod} as ready, and it {state}{age}")
         }
-        (Some(false), _) => format!("slice {slice} has {pod} as not ready, and it is ready{age}"),
+        (Some(false), _) => {
+            format!("slice {slice} has {pod} as not ready, and it has been ready{age}")
+        }
     };
     let finding = Finding::new(Code::PublishedDiffers, facts.object(), message);
     match facts.context.controller {

@@ -103,7 +103,7 @@ fn node_not_ready(facts: &ServiceFacts, pod: &PodFacts) -> Option<Finding> {
     });
     let what = match text(ready, "/status") {
         "Unknown" => format!("has not reported{age}"),
-        _ => format!("is not ready{age}"),
+        _ => format!("has not been ready{age}"),
     };
     let message = format!(
         "{} cannot be ready: its node `{name}` {what}, so Kubernetes marks all its pods not ready",
@@ -174,7 +174,7 @@ fn probe_fails(facts: &ServiceFacts, pod: &PodFacts, container: &Value) -> Findi
     });
     let probe = container.get("readinessProbe");
     let Some(probe) = probe else {
-        let message = format!("{}'s container `{name}` is not ready{age}", pod.name());
+        let message = format!("{}'s container `{name}` has not been ready{age}", pod.name());
         return Finding::new(Code::ReadinessProbe, pod.object(), message);
     };
     let event = facts.context.objects.event(&pod.object(), &["Unhealthy"]);
@@ -185,7 +185,7 @@ fn probe_fails(facts: &ServiceFacts, pod: &PodFacts, container: &Value) -> Findi
         format!(": {what}{times}")
     });
     let message =
-        format!("{}'s container `{name}` fails its readiness probe{age}{said}", pod.name());
+        format!("{}'s container `{name}` has failed its readiness probe{age}{said}", pod.name());
     let mut finding = Finding::new(Code::ReadinessProbe, pod.object(), message)
         .evidence(format!("readinessProbe: {}", probe_text(probe)))
         .near_miss(other_port(facts, container, probe));

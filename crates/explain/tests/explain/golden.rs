@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use endpointd_explain::{Code, Mode};
-use expect_test::expect_file;
+use expect_test::{expect, expect_file};
 
 use crate::fixture::{World, text};
 
@@ -72,6 +72,14 @@ fn what_a_running_endpointd_reports_is_a_finding() {
         explained.findings.iter().map(|one| one.code.to_string()).collect()
     };
     assert_eq!(codes(&context), ["EPD802", "EPD803", "EPD806"]);
+    expect![[r#"
+        Service shop/web sends traffic to 0 of 1 pod, and should to 1.
+        ready web-1 10.0.0.1:8080 in zone-a
+        EPD802 Service shop/web: web-1 has been ready for 30m and is in no slice
+          evidence: endpointd reports the key as `backing_off`
+        EPD803 Service shop/web: endpointd cannot write: create endpointslices shop/web-x: forbidden
+        EPD806 Service shop/web: endpointd limits deletions: more objects are to be deleted because another object is missing than is plausible (alert MassDeletionLimited)"#]]
+    .assert_eq(&text(&explain::service(&context, &Key::new("shop", "web"))));
     // Nothing is published yet for an object that was not applied.
     context.mode = Mode::WhatIf;
     assert_eq!(codes(&context), ["EPD900"]);
