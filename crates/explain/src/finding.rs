@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::code::{Code, Level};
 
 /// An object by kind, namespace, and name; a node has no namespace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectName {
     pub kind: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
     pub name: String,
 }
@@ -36,7 +36,7 @@ impl fmt::Display for ObjectName {
 }
 
 /// One cause, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     pub code: Code,
@@ -44,13 +44,13 @@ pub struct Finding {
     pub object: ObjectName,
     pub message: String,
     /// The fields and objects that the sentence is based on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
     /// What was probably meant.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_miss: Option<String>,
     /// A command that is safe to try.
-    #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "try", skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
 
@@ -93,20 +93,20 @@ impl Finding {
 }
 
 /// A pod that gets traffic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadyEndpoint {
     pub pod: String,
     /// With ports, such as `10.0.0.1:8080`.
     pub addresses: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// The slices that publish it; empty if none does yet.
     pub slices: Vec<String>,
 }
 
 /// The explanation of one object.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Findings {
     pub object: ObjectName,
@@ -117,7 +117,7 @@ pub struct Findings {
     /// Worst first.
     pub findings: Vec<Finding>,
     /// What could not be read, so that the explanation may be incomplete.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_read: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Finds the objects of a question, and explains them.
 
 use endpointd_client::Client;
-use endpointd_explain::{Context, ControllerState, Findings, Mode, Objects, explain};
+use endpointd_explain::{Code, Context, ControllerState, Findings, Mode, Objects, explain};
 use endpointd_model::{Key, Timestamp};
 use endpointd_plan::Settings;
 
@@ -65,12 +65,36 @@ pub async fn answer(flags: &Flags, question: &Question) -> Result<Vec<Answer>, C
     if flags.namespace.all_namespaces && flags.files.files.is_empty() {
         return answer_by_namespace(flags, question, &setting).await;
     }
+    let answered = answer_from_objects(flags, question, &setting).await;
+    match (answered, &setting.reporter, question) {
+        (Err(error), Some(reporter), Question::One(Target { kind: Kind::Service, name }))
+            if flags.files.files.is_empty() =>
+        {
+            let namespace = flags.namespace.namespace.as_deref().unwrap_or("default");
+            ask(reporter, &Key::new(namespace, name.as_str()), &error).await
+        }
+        (answered, _, _) => answered,
+    }
+}
+
+async fn answer_from_objects(
+    flags: &Flags,
+    question: &Question,
+    setting: &Setting,
+) -> Result<Vec<Answer>, CliError> {
     let loaded = match flags.live {
         true => load_what_if(&flags.connect, &flags.namespace, &flags.files).await?,
         false => load(&flags.connect, &flags.namespace, &flags.files).await?,
     };
     let Loaded { mut objects, client, scope } = loaded;
-    explain_scope(question, &setting, client.as_ref(), &scope, &mut objects).await
+    explain_scope(question, setting, client.as_ref(), &scope, &mut objects).await
+}
+
+/// The running endpointd reads the cluster for somebody who cannot.
+async fn ask(reporter: &Reporter, key: &Key, why: &CliError) -> Result<Vec<Answer>, CliError> {
+    let findings = reporter.findings(key, why).await?;
+    let is_found = findings.findings.iter().all(|one| one.code != Code::NoSuchService);
+    Ok(vec![Answer { findings, is_found, is_partial: false }])
 }
 
 /// One namespace after the other, so that only one is in memory.

@@ -1,7 +1,8 @@
-//! What a running endpointd reports about a key, on its page `/report`.
+//! What a running endpointd reports about a key, on its page `/report`, and what it finds itself, if
+//! the cluster cannot be read from here.
 
 use endpointd_client::{Client, ConnectOptions, ReadError};
-use endpointd_explain::ControllerState;
+use endpointd_explain::{ControllerState, Findings};
 use endpointd_model::Key;
 use serde_json::Value;
 
@@ -50,6 +51,22 @@ impl Reporter {
             last_error: text("lastError"),
             is_deletion_limiter_active: self.is_deletion_limiter_active,
         })
+    }
+
+    /// What endpointd says about a Service; `why` the cluster was not read from here is part of it.
+    pub async fn findings(&self, key: &Key, why: &CliError) -> Result<Findings, CliError> {
+        let path = format!("/api/v1/services/{}/{}/findings", key.namespace, key.name);
+        let found =
+            self.client.get_value(&path).await.map_err(|error| no_report(&self.url, &error))?;
+        let mut findings = serde_json::from_value::<Findings>(found.value).map_err(|error| {
+            CliError::new(
+                format!("endpointd at {} answers in another form: {error}", self.url),
+                "use the `endpointd explain` of its version: `curl URL/api/v1` shows it",
+            )
+        })?;
+        let whose = format!("explained by endpointd at {}, because {}", self.url, why.message);
+        findings.not_read.insert(0, whose);
+        Ok(findings)
     }
 }
 

@@ -50,7 +50,7 @@ pub struct Flags {
     pub live: bool,
 
     /// URL of a running endpointd, such as `http://127.0.0.1:10271`: its errors about the Service
-    /// are findings, too
+    /// are findings, too; if the cluster cannot be read from here, it explains the Service
     #[arg(long, value_name = "URL")]
     pub endpointd: Option<String>,
 

@@ -137,6 +137,39 @@ fn explain_asks_a_running_endpointd_about_errors() {
     }
 }
 
+/// Who cannot read the cluster gets the answer of the daemon, which can.
+#[test]
+fn explain_asks_a_running_endpointd_if_the_cluster_cannot_be_read() {
+    let cluster = TestCluster::start(&[]);
+    cluster.add(&[namespace("shop"), node("node-1")]);
+    cluster.add(&[
+        service("shop", "web", json!({"app": "web"})),
+        pod("shop", "web-1", "web", "10.0.0.1"),
+        pod("shop", "web-2", "wbe", "10.0.0.2"),
+    ]);
+    let (_running, address) = with_pages(&cluster.url, &[]);
+    let url = format!("http://{address}");
+    let explain = |args: &[&str]| {
+        let common = ["explain", "-n", "shop", "--endpointd", &url, "--server=http://127.0.0.1:1"];
+        crate::run::run(&[], &[&common, args].concat(), b"")
+    };
+    let started = Instant::now();
+    let output = loop {
+        let output = explain(&["svc/web"]);
+        if output.out.starts_with("Service shop/web sends traffic to its only pod.\n") {
+            break output;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{output:?}");
+        thread::sleep(Duration::from_millis(100));
+    };
+    let why = format!("? not read     explained by endpointd at {url}, because cannot read from");
+    assert!(output.out.contains(&why), "{output:?}");
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let missing = explain(&["svc/api"]);
+    missing.fails_with("There is no Service `api` in namespace `shop`", "");
+    explain(&["pod/web-2"]).fails_with("cannot read from the API server", "`-f FILE`");
+}
+
 /// A dry run differs as long as nobody else writes, and sends nothing.
 #[test]
 fn a_dry_run_reports_differences_and_writes_nothing() {
