@@ -1,10 +1,12 @@
 //! `endpointd`: selects the subcommand; each has its own file.
 
+mod browser;
 mod changes;
 mod check;
 mod cli_error;
 mod cluster;
 mod completion;
+mod dashboard;
 mod diff;
 mod duration;
 mod explain;
@@ -62,6 +64,7 @@ enum Command {
     Explain(Box<explain::Flags>),
     Diff(Box<diff::Flags>),
     Check(Box<check::Flags>),
+    Dashboard(Box<dashboard::Flags>),
     Completion(completion::Flags),
     #[command(hide = true)]
     ManPages(completion::ManPageFlags),
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Command::Explain(flags) => explain::run(&flags),
         Command::Diff(flags) => diff::run(&flags),
         Command::Check(flags) => check::run(&flags),
+        Command::Dashboard(flags) => dashboard::run(&flags),
         Command::Completion(flags) => completion::run(&flags, command()),
         Command::ManPages(flags) => completion::write_man_pages(&flags, command()),
     };

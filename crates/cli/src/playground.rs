@@ -10,7 +10,7 @@ use endpointd_playground::{Playground, StartError, Summary};
 
 pub use self::flags::Flags;
 use crate::cli_error::CliError;
-use crate::{stderr, tokio_runtime};
+use crate::{browser, stderr, tokio_runtime};
 
 pub fn run(flags: &Flags) -> Result<(), CliError> {
     let options = resolve::resolve(flags)?;
@@ -18,6 +18,10 @@ pub fn run(flags: &Flags) -> Result<(), CliError> {
     let summary = tokio_runtime::workers()?.block_on(async {
         let stopped = tokio_runtime::stop_signal()?;
         let playground = Playground::start(options).await.map_err(cli_error)?;
+        if let (true, Some(page)) = (opens_page(flags), playground.page_url()) {
+            // The view has the address; a browser that cannot be started is no reason to stop.
+            browser::open(&page);
+        }
         let over = async {
             match duration {
                 Some(duration) => tokio::time::sleep(duration).await,
@@ -42,6 +46,11 @@ pub fn run(flags: &Flags) -> Result<(), CliError> {
             .for_each(|line| stderr::line(format_args!("{line}")));
     }
     Ok(())
+}
+
+/// For somebody who looks, not for a program.
+fn opens_page(flags: &Flags) -> bool {
+    !flags.no_open && !flags.json && io::stdout().is_terminal() && browser::has_desktop()
 }
 
 fn print(summary: &Summary) -> Result<(), CliError> {

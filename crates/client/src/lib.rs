@@ -19,6 +19,7 @@ mod stats;
 mod transport;
 
 mod client;
+mod port_forward;
 mod response;
 mod value_read;
 
@@ -30,5 +31,6 @@ pub mod recorder;
 pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
 pub use now::Now;
+pub use port_forward::{PodConnection, PortForwarder};
 pub use stats::{RequestKind, RequestStats};
 pub use value_read::{Content, ListOptions, ReadError, ValueList, ValueResponse};

@@ -8,8 +8,12 @@ use crate::cli_error::CliError;
 
 /// Prepares connections; the first read finds out whether the server can be reached.
 pub async fn connect(flags: &ConnectFlags) -> Result<Client, CliError> {
+    Client::connect(connect_options(flags)).await.map_err(|error| cannot_connect(&error))
+}
+
+pub fn connect_options(flags: &ConnectFlags) -> ConnectOptions {
     let ConnectFlags { kubeconfig, context, server, impersonate, impersonate_groups } = flags;
-    let options = ConnectOptions {
+    ConnectOptions {
         kubeconfig: kubeconfig.clone(),
         context: context.clone(),
         server: server.clone(),
@@ -17,11 +21,10 @@ pub async fn connect(flags: &ConnectFlags) -> Result<Client, CliError> {
         impersonate_groups: impersonate_groups.clone(),
         user_agent: format!("endpointd/{}", env!("CARGO_PKG_VERSION")),
         ..ConnectOptions::default()
-    };
-    Client::connect(options).await.map_err(|error| cannot_connect(&error))
+    }
 }
 
-fn cannot_connect(error: &ConnectError) -> CliError {
+pub fn cannot_connect(error: &ConnectError) -> CliError {
     let text = error.to_string();
     // Its text has the hint in a second line.
     let (message, hint) = text.split_once("\nhint: ").unwrap_or((&text, "check the kubeconfig"));

@@ -9,8 +9,8 @@ use clap::Args;
 #[command(
     long_about = "Watch the controllers at work without a cluster.\n\n\
         Starts an API server on 127.0.0.1, simulated nodes, Services, and Deployments with their \
-        pods, and the three controllers. Shows the resulting EndpointSlices, and writes a \
-        kubeconfig for kubectl. All state is in memory and lost at the end.\n\n\
+        pods, and the three controllers. Shows the resulting EndpointSlices, here and on a page in \
+        the browser, and writes a kubeconfig for kubectl. All state is in memory and lost at the end.\n\n\
         On a terminal the view is redrawn in place; otherwise it is plain lines. Exit code: 0 \
         after Ctrl-C, SIGTERM, or --duration; 2 if it could not start.",
     after_long_help = "Examples:\n  \
@@ -59,6 +59,11 @@ pub struct Flags {
     /// Port of the live page on 127.0.0.1; 0 for any free port
     #[arg(long, value_name = "PORT", default_value = "0", allow_hyphen_values = true)]
     pub page_port: String,
+
+    /// Do not open the live page in a browser; without the flag it opens if there is a desktop and the
+    /// output is a terminal
+    #[arg(long)]
+    pub no_open: bool,
 
     /// Write the kubeconfig to this file and keep it; without the flag it is a temporary file
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,8 @@
 //! The commands that look at a cluster, while kube-controller-manager publishes: `run --dry-run`,
-//! `explain`, `diff`, `check`. All of them only read.
+//! `explain`, `diff`, `check`. All of them only read. And `dashboard`.
+
+mod dashboard;
+mod fake_kubelet;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,6 +24,7 @@ use serde_json::{Value, json};
 const TESTS: &[Test] = &[
     ("commands_agree_with_kube_controller_manager", commands_agree_with_kube_controller_manager),
     ("explain_says_what_is_published", explain_says_what_is_published),
+    ("a_dashboard_reaches_the_pod_that_leads", dashboard::a_dashboard_reaches_the_pod_that_leads),
 ];
 const ACCOUNT: &str = "shadow";
 /// A planted difference must show within this time.
