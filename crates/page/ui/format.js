@@ -97,7 +97,7 @@ export function endpointPairs(change) {
   return change.writes.filter((write) => write.resource === "endpointslices").flatMap((write) =>
     write.endpoints.map(({ name, before, after }) => {
       if (before === null) return { sign: "+", kind: "added", name, text: after, slice: write.name };
-      if (after === null) return { sign: "−", kind: "removed", name, text: "", slice: write.name };
+      if (after === null) return { sign: "−", kind: "removed", name, text: `(was ${before})`, slice: write.name };
       return { sign: "~", kind: "changed", name, text: after, slice: write.name };
     }));
 }

@@ -27,6 +27,8 @@ function entry(change, longest) {
 }
 
 function steps(change) {
+  // The endpoints of a change are recorded only while somebody looks.
+  if (change.writes.length === 0 && change.result === "written") return "Nobody looked, so its endpoints were not recorded.";
   const { creates, updates, deletes } = change.planned;
   const words = [[creates, "create"], [updates, "update"], [deletes, "delete"]]
     .filter(([n]) => n > 0).map(([n, word]) => plural(n, word));
