@@ -32,5 +32,5 @@ pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
 pub use now::Now;
 pub use port_forward::{PodConnection, PortForwarder};
-pub use stats::{RequestKind, RequestStats};
+pub use stats::{RequestDuration, RequestKind, RequestStats};
 pub use value_read::{Content, ListOptions, ReadError, ValueList, ValueResponse};

@@ -1,11 +1,17 @@
-//! Counts of requests, for metrics.
+//! Counts and durations of requests, for metrics.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use http::Method;
 
 use crate::request::ApiRequest;
+
+/// Durations kept until the next [`RequestStats::take_durations`]; those of further requests are not
+/// recorded.
+const DURATIONS_MAX: usize = 10_000;
 
 /// Requests that are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +29,15 @@ pub struct RequestKind {
 pub struct RequestStats {
     // At most verbs × resources × codes: a few dozen.
     counts: Mutex<BTreeMap<RequestKind, u64>>,
+    durations: Mutex<Vec<RequestDuration>>,
+}
+
+/// How long one request took, until the head of its response or an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestDuration {
+    /// The HTTP method.
+    pub method: &'static str,
+    pub took: Duration,
 }
 
 impl RequestStats {
@@ -31,11 +46,21 @@ impl RequestStats {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn count(&self, request: &ApiRequest, code: Option<u16>) {
+    /// Of the requests since the last call.
+    pub fn take_durations(&self) -> Vec<RequestDuration> {
+        mem::take(&mut *self.durations.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn count(&self, request: &ApiRequest, code: Option<u16>, took: Duration) {
         let ApiRequest { verb, resource, method, .. } = request;
-        let kind = RequestKind { verb, resource, method: method_name(method), code };
+        let method = method_name(method);
+        let kind = RequestKind { verb, resource, method, code };
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.entry(kind).or_default() += 1;
+        let mut durations = self.durations.lock().unwrap_or_else(PoisonError::into_inner);
+        if durations.len() < DURATIONS_MAX {
+            durations.push(RequestDuration { method, took });
+        }
     }
 }
 

@@ -148,14 +148,16 @@ impl Transport {
         request: &ApiRequest,
         timeout: Duration,
     ) -> Result<Response<Incoming>, NotOpened> {
+        let started = Instant::now();
         let sent = tokio::time::timeout(timeout, service.oneshot(http_request(request))).await;
+        let code = match &sent {
+            Ok(Ok(response)) => Some(response.status().as_u16()),
+            Ok(Err(_)) | Err(_) => None,
+        };
+        self.stats.count(request, code, started.elapsed());
         match sent {
-            Ok(Ok(response)) => {
-                self.stats.count(request, Some(response.status().as_u16()));
-                Ok(response)
-            }
+            Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => {
-                self.stats.count(request, None);
                 let is_untrusted = is_untrusted(&*error);
                 let error = transport_error(request, &*error);
                 Err(if is_untrusted {
@@ -164,10 +166,7 @@ impl Transport {
                     NotOpened::Other(error)
                 })
             }
-            Err(_) => {
-                self.stats.count(request, None);
-                Err(NotOpened::Other(no_response(request, "no response in time")))
-            }
+            Err(_) => Err(NotOpened::Other(no_response(request, "no response in time"))),
         }
     }
 

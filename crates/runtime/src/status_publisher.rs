@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use endpointd_client::recorder::Recorder;
-use endpointd_client::{Client, RequestKind};
+use endpointd_client::{Client, RequestDuration, RequestKind};
 use endpointd_engine::{Engine, MonotonicTime, SyncResult, SyncSummary};
 use endpointd_status::{LeadershipStatus, Metrics, StatusHandle};
 
@@ -121,6 +121,9 @@ impl StatusPublisher {
             self.metrics.record_requests(kind.method, &server, &code, total - recorded);
         }
         self.n_requests = totals;
+        for RequestDuration { method, took } in self.client.stats().take_durations() {
+            self.metrics.record_request_duration(method, &server, took);
+        }
     }
 
     fn record_events(&mut self) {

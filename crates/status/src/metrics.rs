@@ -85,6 +85,10 @@ impl Metrics {
         self.0.upstream.record_requests(method, host, code, n);
     }
 
+    pub fn record_request_duration(&self, method: &str, host: &str, took: Duration) {
+        self.0.upstream.record_request_duration(method, host, took);
+    }
+
     /// Kubernetes Events since the last call: written, and dropped because too many were waiting or
     /// the API server refused them.
     pub fn record_events(&self, n_recorded: u64, n_dropped: u64) {

@@ -18,6 +18,17 @@ use serde_json::{Value, json};
 
 const DASHBOARD: &str = include_str!("../../../deploy/monitoring/dashboard.json");
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/monitoring/rules.yaml");
+/// What the dashboard for kube-controller-manager of kubernetes-mixin draws, without the Go runtime.
+const MIXIN: [&str; 8] = [
+    "sum(up)",
+    "sum(rate(workqueue_adds_total[1m])) by (instance, name)",
+    "sum(rate(workqueue_depth[1m])) by (instance, name)",
+    "histogram_quantile(0.99, sum(rate(workqueue_queue_duration_seconds_bucket[1m])) by (instance, name, le))",
+    "sum(rate(rest_client_requests_total{code=~\"2..\"}[1m]))",
+    "histogram_quantile(0.99, sum(rate(rest_client_request_duration_seconds_bucket{verb=\"POST\"}[1m])) by (verb, le))",
+    "histogram_quantile(0.99, sum(rate(rest_client_request_duration_seconds_bucket{verb=\"GET\"}[1m])) by (verb, le))",
+    "process_resident_memory_bytes + rate(process_cpu_seconds_total[1m])",
+];
 /// A scrape a second fills the ranges below.
 const DATA_MAX: Duration = Duration::from_secs(60);
 
@@ -48,6 +59,7 @@ fn every_panel_has_data_and_no_alert_fires() {
             prometheus.wait_for_data(&expr);
         }
     }
+    MIXIN.into_iter().for_each(|expr| prometheus.wait_for_data(expr));
     // The alerts of a process that has just started: pending ones would fire later.
     assert_eq!(prometheus.query("ALERTS"), json!([]));
 }

@@ -27,6 +27,7 @@ pub(super) struct UpstreamMetrics {
     queues: WorkQueues,
     leader: GaugeVec,
     requests: IntCounterVec,
+    request_durations: HistogramVec,
 }
 
 /// Families that both slice controllers have, with different prefixes.
@@ -43,6 +44,9 @@ struct PublishingMetrics {
 
 const SLICES: &str = "endpoint_slice_controller";
 const MIRROR: &str = "endpoint_slice_mirroring_controller";
+/// Upstream: `requestLatency` in component-base/metrics/prometheus/restclient.
+const REQUEST_SECONDS: [f64; 12] =
+    [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
 
 impl UpstreamMetrics {
     pub fn register(families: &mut Families) -> Self {
@@ -104,6 +108,12 @@ impl UpstreamMetrics {
                 "Number of HTTP requests, partitioned by status code, method, and host.",
                 &["code", "method", "host"],
             ),
+            request_durations: families.histogram(
+                "rest_client_request_duration_seconds",
+                "Request latency in seconds. Broken down by verb, and host.",
+                &["verb", "host"],
+                &REQUEST_SECONDS,
+            ),
         }
     }
 
@@ -153,6 +163,10 @@ impl UpstreamMetrics {
 
     pub fn record_requests(&self, method: &str, host: &str, code: &str, n: u64) {
         self.requests.with_label_values(&[code, method, host]).inc_by(n);
+    }
+
+    pub fn record_request_duration(&self, method: &str, host: &str, took: Duration) {
+        self.request_durations.with_label_values(&[method, host]).observe(took.as_secs_f64());
     }
 
     pub fn set_leading(&self, lease: &str, is_leading: bool) {

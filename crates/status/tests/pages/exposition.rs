@@ -16,6 +16,7 @@ fn exposition_matches_the_golden_file() {
     metrics.record_write(&write("update", "stored"));
     metrics.record_write(&write("create", "forbidden"));
     metrics.record_requests("PUT", "10.96.0.1:443", "200", 3);
+    metrics.record_request_duration("PUT", "10.96.0.1:443", Duration::from_millis(20));
     metrics.set_leading("endpointd", true);
     metrics.record_events(2, 1);
     let text = metrics.render(&engine_status(), secs(1));

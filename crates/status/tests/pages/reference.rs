@@ -63,7 +63,9 @@ fn alert_on_rejected_writes_names_every_failure() {
         let failure = Failure { kind, message: Default::default() };
         [WriteResult::Failed(failure.clone()), WriteResult::NoResponse(failure)]
     });
-    let failing: BTreeSet<&str> = results.iter().flatten().map(WriteResult::as_str).collect();
+    let throttled = WriteResult::Throttled { after_secs: 1 };
+    let all = results.iter().flatten().chain([&throttled]);
+    let failing: BTreeSet<&str> = all.map(WriteResult::as_str).collect();
     assert_eq!(listed, failing);
 }
 
