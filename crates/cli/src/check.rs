@@ -54,8 +54,8 @@ async fn check(flags: &Flags) -> Result<Vec<Outcome>, CliError> {
         Err(error) => vec![Outcome::skipped("server", "the version", &error)],
     };
     outcomes.push(server::discovery(&client).await);
-    outcomes.extend(permissions::check(&client, namespace).await);
-    outcomes.extend(writers::check(&client, stage, namespace).await);
+    outcomes.extend(permissions::check(&client, namespace, &flags.lease).await);
+    outcomes.extend(writers::check(&client, stage, (namespace, &flags.lease)).await);
     outcomes.push(webhooks::check(&client, namespace).await);
     if stage == Stage::Installed {
         outcomes.push(server::priority_level(&client, namespace).await);

@@ -27,6 +27,10 @@ pub struct Flags {
     #[arg(short, long, value_name = "NAMESPACE", default_value = "endpointd")]
     pub namespace: String,
 
+    /// Lease of endpointd, as its --leader-elect-resource-name
+    #[arg(long, value_name = "NAME", default_value = "endpointd")]
+    pub lease: String,
+
     /// Lines for people, or JSON for programs
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output: Format,

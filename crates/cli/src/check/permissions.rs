@@ -26,10 +26,9 @@ const RULES: &[Rule] = &[
     ("", "events", "", EVENTS),
     ("events.k8s.io", "events", "", EVENTS),
 ];
-const LEASE: &str = "endpointd";
 const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-pub async fn check(client: &Client, namespace: &str) -> Vec<Outcome> {
+pub async fn check(client: &Client, namespace: &str, lease: &str) -> Vec<Outcome> {
     let mut denied: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut n_allowed = 0;
     for (group, resource, subresource, verbs) in RULES {
@@ -47,7 +46,7 @@ pub async fn check(client: &Client, namespace: &str) -> Vec<Outcome> {
         }
     }
     for verb in ["create", "get", "update"] {
-        let name = if verb == "create" { "" } else { LEASE };
+        let name = if verb == "create" { "" } else { lease };
         let attributes = json!({
             "group": "coordination.k8s.io", "resource": "leases", "verb": verb,
             "namespace": namespace, "name": name,

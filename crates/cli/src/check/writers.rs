@@ -15,11 +15,15 @@ const SIMULTANEOUS_SECS: i64 = 60;
 /// Slices whose writers are looked at.
 const SLICES_MAX: usize = 2000;
 
-pub async fn check(client: &Client, stage: Stage, namespace: &str) -> Vec<Outcome> {
+pub async fn check(
+    client: &Client,
+    stage: Stage,
+    (namespace, lease_name): (&str, &str),
+) -> Vec<Outcome> {
     let now = Timestamp::now();
     let mut outcomes = Vec::new();
     if stage == Stage::Installed {
-        outcomes.push(lease(client, namespace, now).await);
+        outcomes.push(lease(client, namespace, lease_name, now).await);
     }
     let options = ListOptions {
         n_objects_max: Some(SLICES_MAX),
@@ -35,16 +39,16 @@ pub async fn check(client: &Client, stage: Stage, namespace: &str) -> Vec<Outcom
     outcomes
 }
 
-async fn lease(client: &Client, namespace: &str, now: Timestamp) -> Outcome {
-    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{ENDPOINTD}");
+async fn lease(client: &Client, namespace: &str, name: &str, now: Timestamp) -> Outcome {
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}");
     let lease = match client.get_value(&path).await {
         Ok(response) => response.value,
         Err(error) if error.is_not_found() => {
             return Outcome::failed(
                 "lease",
-                format!("there is no Lease {namespace}/{ENDPOINTD}: endpointd has never led"),
+                format!("there is no Lease {namespace}/{name}: endpointd has never led"),
                 format!(
-                    "`kubectl -n {namespace} get pods` shows whether it runs; `-n` names its namespace"
+                    "`kubectl -n {namespace} get pods` shows whether it runs; `-n` names its namespace, `--lease` its Lease"
                 ),
             );
         }
@@ -60,7 +64,7 @@ async fn lease(client: &Client, namespace: &str, now: Timestamp) -> Outcome {
         true => Outcome::ok("lease", format!("`{holder}` leads")),
         false => Outcome::failed(
             "lease",
-            format!("nobody holds the Lease {namespace}/{ENDPOINTD}: nothing is published"),
+            format!("nobody holds the Lease {namespace}/{name}: nothing is published"),
             format!("`kubectl -n {namespace} logs deploy/endpointd` shows why"),
         ),
     }

@@ -1,12 +1,14 @@
 //! `endpointd run` as a process: invalid flags, an unreachable server, and signals. Tests against a
 //! cluster are in `e2e`.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rcgen::{CertificateParams, KeyPair};
 use serde_json::json;
 
 use crate::run::CommandOutput;
@@ -54,6 +56,23 @@ fn a_port_in_use_is_an_error() {
     let address = taken.local_addr().expect("an address").to_string();
     let flag = format!("--metrics-bind-address={address}");
     daemon(&[SERVER, "--secure-port=0", &flag]).fails_with("cannot serve pages on", "`0`");
+    let port = taken.local_addr().expect("an address").port();
+    let flag = format!("--secure-port={port}");
+    let flags = [SERVER, "--metrics-bind-address=0", "--bind-address=127.0.0.1", &flag];
+    daemon(&flags).fails_with("cannot serve pages on", "`0`");
+}
+
+#[test]
+fn a_key_of_another_certificate_is_an_error() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let [key, other] = [(); 2].map(|()| KeyPair::generate().expect("a key"));
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = params.self_signed(&key).expect("it signs itself").pem();
+    fs::write(directory.path().join("tls.crt"), certificate).expect("the directory is ours");
+    fs::write(directory.path().join("tls.key"), other.serialize_pem()).expect("it is ours");
+    let flag = format!("--cert-dir={}", directory.path().display());
+    daemon(&[SERVER, "--metrics-bind-address=0", &flag])
+        .fails_with("does not belong to the certificate", "--tls-private-key-file");
 }
 
 /// Killed when dropped.
