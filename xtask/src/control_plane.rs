@@ -69,7 +69,7 @@ fn find_or_build_in(paths: &SearchPaths) -> Result<Binaries> {
     built.map_err(with_hint)
 }
 
-fn with_hint(error: BuildError) -> anyhow::Error {
+pub fn with_hint(error: BuildError) -> anyhow::Error {
     match error.hint() {
         Some(hint) => anyhow!("{error}\n{hint}"),
         None => anyhow!(error),

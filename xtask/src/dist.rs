@@ -31,7 +31,7 @@ pub const PROGRAM_VARIABLE: &str = "ENDPOINTD_PROGRAM";
 const TRAINING_SCENARIOS: [&str; 4] = ["cold-start", "restart", "churn", "rollout"];
 const PACKAGE: &str = "endpointd";
 /// The Cargo profile of the build: fat LTO in one codegen unit.
-const PROFILE: &str = "dist";
+pub const PROFILE: &str = "dist";
 
 pub fn run() -> Result<()> {
     println!("{}", build()?.display());
@@ -140,7 +140,7 @@ struct Compilation<'a> {
 }
 
 /// Separates flags in `CARGO_ENCODED_RUSTFLAGS`.
-const SEPARATOR: &str = "\u{1f}";
+pub const SEPARATOR: &str = "\u{1f}";
 
 impl Compilation<'_> {
     /// Returns the path of the program.
@@ -161,12 +161,12 @@ impl Compilation<'_> {
     }
 }
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     root.expect("xtask is a directory of the workspace").to_owned()
 }
 
-fn target_directory() -> PathBuf {
+pub fn target_directory() -> PathBuf {
     let chosen = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(chosen.unwrap_or_else(|| "target".into()))
 }

@@ -5,14 +5,17 @@ use std::io;
 use std::process::Command;
 
 use anyhow::{Result, bail};
+use endpointd_control_plane::go_tool::HELM;
 
-use crate::{browser, dist};
+use crate::{browser, control_plane, dist};
 
 /// Programs of Debian packages that tests run; outside CI these tests are skipped without them.
 const PROGRAMS: &[DebianProgram] = &[
     DebianProgram { name: "promtool", package: "prometheus" },
     DebianProgram { name: "chromium", package: "chromium" },
     DebianProgram { name: "kubectl", package: "kubernetes-client" },
+    DebianProgram { name: "umoci", package: "umoci" },
+    DebianProgram { name: "runc", package: "runc" },
 ];
 
 struct DebianProgram {
@@ -26,6 +29,7 @@ pub fn run() -> Result<()> {
         .iter()
         .filter(|program| !program.is_installed())
         .try_for_each(DebianProgram::install)?;
+    HELM.find_or_build().map_err(control_plane::with_hint)?;
     browser::install_packages()
 }
 

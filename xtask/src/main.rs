@@ -1,17 +1,24 @@
 //! Developer commands. `cargo xtask test` checks everything and is what CI runs.
 
+mod archive;
 mod bench;
+mod bill_of_materials;
 mod browser;
 mod callgrind;
 mod cargo;
 mod cluster;
 mod control_plane;
+mod dependencies;
 mod dist;
+mod docs;
 mod fuzz;
+mod image;
 mod install_tools;
 mod man;
 mod mutants;
+mod notices;
 mod parity;
+mod release;
 mod scenarios;
 mod sim;
 mod soak;
@@ -46,6 +53,14 @@ enum Command {
     Bench(bench::Args),
     /// Build with PGO and BOLT; prints the path of the program
     Dist,
+    /// Build the documents as a site with search; prints its first page
+    Docs,
+    /// Build a container image without a container engine; prints its directory and digest
+    Image(image::Args),
+    /// Write the licenses of what the static program links, and its bill of materials
+    Notices(image::NoticesArgs),
+    /// Build programs, images, the chart, and the plugin, with checksums; prints their directory
+    Release(release::Args),
     /// Write the manual pages of endpointd; prints their directory
     Man,
     /// Install the LLVM tools of `dist` and the programs of tests, with rustup and apt-get
@@ -73,6 +88,10 @@ fn main() -> ExitCode {
         Command::Scenarios(args) => scenarios::run(&args),
         Command::Browser(args) => browser::run(&args),
         Command::Dist => dist::run(),
+        Command::Docs => docs::run(),
+        Command::Image(args) => image::run(&args),
+        Command::Notices(args) => image::write_notices(&args),
+        Command::Release(args) => release::run(&args),
         Command::Man => man::run(),
         Command::InstallTools => install_tools::run(),
         Command::Cluster(args) => cluster::run(&args),

@@ -108,16 +108,24 @@ impl Binaries {
     }
 }
 
+/// Where programs are kept between runs.
+pub(crate) fn cache_directory() -> Option<PathBuf> {
+    let caches = path_in("XDG_CACHE_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(|| env::home_dir().map(|home| home.join(".cache")));
+    caches.map(|path| path.join("endpointd"))
+}
+
+fn path_in(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 impl SearchPaths {
     pub fn from_environment() -> Self {
-        let directory = |name| env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let caches = directory("XDG_CACHE_HOME")
-            .filter(|path| path.is_absolute())
-            .or_else(|| env::home_dir().map(|home| home.join(".cache")));
         Self {
-            chosen: directory(DIRECTORY_VARIABLE),
-            kubebuilder: directory(KUBEBUILDER_VARIABLE),
-            cache: caches.map(|path| path.join("endpointd").join("control-plane")),
+            chosen: path_in(DIRECTORY_VARIABLE),
+            kubebuilder: path_in(KUBEBUILDER_VARIABLE),
+            cache: cache_directory().map(|path| path.join("control-plane")),
             release: Release::under_test(),
         }
     }

@@ -91,7 +91,8 @@ fn generate() -> Result<Keys, rcgen::Error> {
     let authority_key_pem = authority_key.serialize_pem();
     let authority_pem = authority.self_signed(&authority_key)?.pem();
 
-    let names = ["127.0.0.1", "localhost", "kubernetes.default.svc"];
+    // The last one is a Service whose webhook a test serves.
+    let names = ["127.0.0.1", "localhost", "kubernetes.default.svc", "webhook.policy.svc"];
     let serving = CertificateParams::new(names.map(str::to_owned))?;
     let serving_key = KeyPair::generate()?;
     let serving = serving.signed_by(&serving_key, &Issuer::new(authority, authority_key))?;

@@ -13,6 +13,7 @@ pub mod program;
 pub mod release;
 
 pub mod binaries;
+pub mod go_tool;
 pub mod source;
 
 pub mod certificates;
@@ -36,5 +37,6 @@ pub use api::{Api, ApiError};
 pub use binaries::{Binaries, Missing, SearchPaths};
 pub use cluster::{Audit, Cluster, Options, StartError, Stop};
 pub use etcd::SpaceAlarm;
+pub use go_tool::GoTool;
 pub use program::Program;
 pub use release::Release;

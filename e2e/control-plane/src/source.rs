@@ -54,6 +54,8 @@ pub enum BuildError {
     Start(io::Error),
     #[error("cannot build {program}: go: {status}\n{output}")]
     Go { program: Program, status: ExitStatus, output: String },
+    #[error("cannot build {tool}: go: {status}")]
+    Tool { tool: &'static str, status: ExitStatus },
     #[error("the new {program} is not the pinned version: {found}")]
     WrongVersion { program: Program, found: String },
 }
@@ -91,6 +93,9 @@ impl BuildError {
                 Some(DISK_HINT)
             }
             Self::Go { program: _, status: _, output } => hint_from(output),
+            Self::Tool { .. } => {
+                Some("hint: the Go module registry must be reachable once; see `go env GOPROXY`")
+            }
             Self::Files { .. } | Self::Start(_) | Self::WrongVersion { .. } => None,
         }
     }

@@ -56,10 +56,15 @@ struct Shared {
 impl AdmissionWebhook {
     /// With the serving certificate in the directory of a cluster.
     pub fn start(directory: &Path, verdict: Verdict) -> io::Result<Self> {
+        Self::start_at(Ipv4Addr::LOCALHOST, directory, verdict)
+    }
+
+    /// At an address other than loopback, which an EndpointSlice can have.
+    pub fn start_at(ip: Ipv4Addr, directory: &Path, verdict: Verdict) -> io::Result<Self> {
         let acceptor = certificates::acceptor(directory)?;
         let shared = Arc::new(Shared { verdict, acceptor, n_asked: AtomicUsize::new(0) });
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
+        let listener = runtime.block_on(TcpListener::bind((ip, 0)))?;
         let address = listener.local_addr()?;
         let accepting = Arc::clone(&shared);
         runtime.spawn(async move {
@@ -68,6 +73,10 @@ impl AdmissionWebhook {
             }
         });
         Ok(Self { address, shared, runtime: Some(runtime) })
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
     }
 
     /// How often it was asked.

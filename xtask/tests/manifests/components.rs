@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Once;
 
 use endpointd_control_plane::{ApiError, Cluster};
 use serde_json::{Value, json};
@@ -49,10 +50,7 @@ fn host_network_pods_start_before_the_network_plugin() {
 #[test]
 fn pod_monitor_selects_the_pods_and_their_port() {
     let Some(cluster) = cluster() else { return };
-    // The Prometheus Operator's schemas are not checked here.
-    for (kind, plural) in [("PodMonitor", "podmonitors"), ("PrometheusRule", "prometheusrules")] {
-        define(cluster, kind, plural);
-    }
+    define_operator_kinds(cluster);
     let (objects, warnings) = dry_run_with_component(cluster, "monitoring");
     assert_eq!(warnings, "");
     let monitor = object(&objects, "PodMonitor", "endpointd");
@@ -61,6 +59,17 @@ fn pod_monitor_selects_the_pods_and_their_port() {
     assert_has_port(deployment, &monitor["spec"]["podMetricsEndpoints"][0]["port"]);
     let rule = object(&objects, "PrometheusRule", "endpointd");
     assert_eq!(rule["spec"]["groups"][0]["rules"][0]["alert"], "NoLeader");
+}
+
+/// The kinds of the Prometheus Operator that are used here. Its schemas are not checked.
+pub fn define_operator_kinds(cluster: &Cluster) {
+    static DEFINED: Once = Once::new();
+    DEFINED.call_once(|| {
+        for (kind, plural) in [("PodMonitor", "podmonitors"), ("PrometheusRule", "prometheusrules")]
+        {
+            define(cluster, kind, plural);
+        }
+    });
 }
 
 /// A kind of the Prometheus Operator, with any fields. Returns when the API server serves it.

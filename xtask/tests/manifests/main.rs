@@ -1,6 +1,7 @@
 //! The manifests in `deploy/` on a real API server: it accepts them, they grant exactly upstream's
 //! permissions and priority levels, and their pods pass the strictest pod security level.
 
+mod chart;
 mod components;
 mod multicluster;
 

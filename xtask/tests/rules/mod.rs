@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders with code and documents, below the root.
-const FOLDERS: &[&str] = &["crates", "deploy", "docs", "e2e", "examples", "xtask", ".ci", ".cargo"];
+const FOLDERS: &[&str] =
+    &["charts", "crates", "deploy", "docs", "e2e", "examples", "xtask", ".ci", ".cargo"];
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is below the root").to_owned()
