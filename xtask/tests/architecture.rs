@@ -17,7 +17,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("endpointd-rng", &[]),
     ("endpointd-fuzz", &["endpointd-rng", "serde_json"]),
     ("endpointd-memory-api", &["endpointd-model"]),
-    ("endpointd-plan", &["endpointd-model"]),
+    ("endpointd-plan", &["endpointd-model", "sha2"]),
     (
         "endpointd-explain",
         &["endpointd-model", "endpointd-plan", "endpointd-wire", "serde", "serde_json", "strsim"],

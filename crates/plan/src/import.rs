@@ -9,6 +9,7 @@ mod state;
 use endpointd_model::{EndpointSlice, Key, ReferenceGrant, Selection, Service};
 
 use self::copies::Copies;
+pub(crate) use self::copies::is_allowed;
 use self::ports::PortMap;
 pub use self::state::{ImportState, PortLabel};
 use crate::{CarriedState, Plan, Topology};

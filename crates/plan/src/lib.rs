@@ -15,6 +15,8 @@ mod endpoints;
 mod hints;
 mod import;
 mod mirror;
+mod multicluster;
+mod observed_copies;
 mod packing;
 mod pods;
 mod port_set;
@@ -31,6 +33,13 @@ pub use endpoints::endpoints;
 pub use hints::{CarriedHints, Topology, is_overloaded};
 pub use import::{ImportPlan, ImportSnapshot, ImportState, PortLabel, import};
 pub use mirror::mirror;
+pub use multicluster::{
+    Access, Adoption, ClusterObjects, ClusterSetState, Conflict, ConflictKind, Contact,
+    ContactLimits, ExportState, ImportNamespace, Knowledge, KubeconfigFile, MultiClusterObject,
+    MultiClusterPlan, MultiClusterSettings, MultiClusterSnapshot, MultiClusterTarget,
+    MultiClusterWrite, SourceCluster, SourceReport, SourceState, Zones, derived_name, multicluster,
+    source_states,
+};
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
 pub use port_set::PORTS_MAX;
 pub use slices::slices;

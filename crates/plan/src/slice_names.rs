@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{AddressType, EndpointPort, EndpointSlice, SharedStr, Uid};
+use endpointd_model::{AddressType, ClusterId, EndpointPort, EndpointSlice, SharedStr, Uid};
 
 use crate::NamesInUse;
 use crate::packing::SliceAction;
@@ -78,8 +78,27 @@ impl<'a> SliceNames<'a> {
 /// The name of the copy of a slice of another namespace. The addressType counts because the API
 /// server lets no update change it.
 pub fn imported_name(service_name: &str, source: &EndpointSlice, ordinal: u64) -> SharedStr {
+    copied_name(service_name, Digest::new(), source, ordinal)
+}
+
+/// Likewise, of a slice of this cluster or another one.
+pub fn imported_name_of_cluster(
+    service_name: &str,
+    cluster: &ClusterId,
+    source: &EndpointSlice,
+    ordinal: u64,
+) -> SharedStr {
+    copied_name(service_name, Digest::new().text(cluster.as_str()), source, ordinal)
+}
+
+fn copied_name(
+    service_name: &str,
+    digest: Digest,
+    source: &EndpointSlice,
+    ordinal: u64,
+) -> SharedStr {
     let EndpointSlice { meta, address_type, .. } = source;
-    let digest = Digest::new().text(&meta.namespace).text(&meta.name).text(address_type.as_str());
+    let digest = digest.text(&meta.namespace).text(&meta.name).text(address_type.as_str());
     name_with(service_name, digest.bytes(&ordinal.to_be_bytes())).into()
 }
 

@@ -51,14 +51,15 @@ fn describe(object: &Object) -> String {
     }
 }
 
-fn slice_text(slice: &EndpointSlice) -> String {
+pub fn slice_text(slice: &EndpointSlice) -> String {
+    format!(" {}{}", slice_head(slice), indented(slice.endpoints.iter().map(endpoint_text)))
+}
+
+/// The addressType and the ports.
+pub fn slice_head(slice: &EndpointSlice) -> String {
     let ports: Vec<String> = slice.ports.iter().map(port_text).collect();
     let ports = if ports.is_empty() { "no ports".to_owned() } else { ports.join(",") };
-    format!(
-        " {} {ports}{}",
-        slice.address_type,
-        indented(slice.endpoints.iter().map(endpoint_text))
-    )
+    format!("{} {ports}", slice.address_type)
 }
 
 fn indented(lines: impl Iterator<Item = String>) -> String {

@@ -1,6 +1,6 @@
 //! The slices of a consumer: one for each slice of the source that has a port left (N5, N7, N8).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use endpointd_model::{
     AddressType, Endpoint, EndpointSlice, Key, Labels, Meta, OwnerRef, Service, SharedStr,
@@ -9,13 +9,11 @@ use endpointd_model::{
 
 use super::ImportSnapshot;
 use super::ports::PortMap;
+use crate::observed_copies::{CopyOwner, ObservedCopies};
 use crate::packing::{SliceAction, reuse_name_of};
 use crate::slice_names::{generate_name, imported_name};
 use crate::slices::families;
 use crate::{Plan, hints, writes};
-
-/// How many names are tried after the first free one, to find a slice that exists already.
-const ORDINALS_AFTER_FREE: u64 = 4;
 
 #[derive(Default)]
 pub struct Copies<'a>(Vec<Copy<'a>>);
@@ -85,19 +83,28 @@ impl<'a> Copies<'a> {
     }
 
     fn actions<'s>(self, service: &Service, snapshot: &ImportSnapshot<'s>) -> Vec<SliceAction<'s>> {
-        let mut observed = Observed::of(service, snapshot);
+        let owner = CopyOwner {
+            namespace: &service.namespace,
+            manager: names::MANAGED_BY_IMPORT,
+            name_labels: &[(names::SERVICE_NAME, &service.name)],
+            uid: Some(&service.uid),
+        };
+        let name = |source: &&EndpointSlice, ordinal| imported_name(&service.name, source, ordinal);
+        let mut observed =
+            ObservedCopies::of(&owner, &snapshot.slices, &snapshot.source_slices, name);
         let mut actions: Vec<SliceAction> = Vec::new();
         for Copy { source, mut slice } in self.0 {
-            let name = observed.name_for(service, source);
-            actions.push(match observed.ours.remove(&name) {
-                Some(old) => update(old, slice),
-                None => {
+            let existing =
+                observed.copy_or_name(&source.address_type, |ordinal| name(&source, ordinal));
+            actions.push(match existing {
+                Ok(old) => update(old, slice),
+                Err(name) => {
                     slice.meta.name = name;
                     SliceAction::Create(slice)
                 }
             });
         }
-        actions.extend(observed.ours.into_values().map(SliceAction::Delete));
+        actions.extend(observed.rest().map(SliceAction::Delete));
         actions
     }
 }
@@ -144,7 +151,7 @@ fn copy(source: &EndpointSlice, meta: &Meta, ports: &PortMap) -> Option<Endpoint
 }
 
 /// The API server would reject the whole copy because of one such address (B9).
-fn is_allowed(address: &SharedStr) -> bool {
+pub fn is_allowed(address: &SharedStr) -> bool {
     parse_ip(address).is_some_and(|ip| is_forbidden_endpoint_ip(ip).is_none())
 }
 
@@ -190,82 +197,4 @@ fn update<'a>(observed: &'a EndpointSlice, mut slice: EndpointSlice) -> SliceAct
     let mut slice = reuse_name_of(observed, slice);
     slice.meta.generate_name = None;
     SliceAction::Update(slice)
-}
-
-/// The slices of the consumer's namespace.
-struct Observed<'a> {
-    /// By name.
-    ours: BTreeMap<SharedStr, &'a EndpointSlice>,
-    /// Names that this plan must not use: those of other slices, and those it has used.
-    taken: BTreeSet<SharedStr>,
-}
-
-impl<'a> Observed<'a> {
-    fn of(service: &Service, snapshot: &ImportSnapshot<'a>) -> Self {
-        let mut observed = Self { ours: BTreeMap::new(), taken: BTreeSet::new() };
-        let mut relabelled = Vec::new();
-        let in_namespace = |slice: &&&EndpointSlice| slice.meta.namespace == service.namespace;
-        for slice in snapshot.slices.iter().filter(in_namespace) {
-            let EndpointSlice { meta, .. } = slice;
-            let is_labelled = meta.labels.has(names::SERVICE_NAME, &service.name)
-                && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_IMPORT);
-            let is_owned = meta.owners.iter().any(|owner| owner.uid == service.uid);
-            match (meta.is_deleting(), is_labelled, is_owned) {
-                (false, true, _) => drop(observed.ours.insert(meta.name.clone(), slice)),
-                (false, false, true) => relabelled.push(*slice),
-                (true, ..) | (false, false, false) => {
-                    observed.taken.insert(meta.name.clone());
-                }
-            }
-        }
-        if !relabelled.is_empty() {
-            observed.take_back(service, relabelled, &snapshot.source_slices);
-        }
-        observed
-    }
-
-    /// Of the slices that the consumer owns and that lack our labels, those with a name of ours were
-    /// ours until somebody edited them.
-    fn take_back(
-        &mut self,
-        service: &Service,
-        relabelled: Vec<&'a EndpointSlice>,
-        sources: &[&EndpointSlice],
-    ) {
-        let names: BTreeSet<SharedStr> = sources
-            .iter()
-            .flat_map(|source| (0..=ORDINALS_AFTER_FREE).map(move |ordinal| (source, ordinal)))
-            .map(|(source, ordinal)| imported_name(&service.name, source, ordinal))
-            .collect();
-        for slice in relabelled {
-            let name = slice.meta.name.clone();
-            if names.contains(&name) {
-                self.ours.insert(name, slice);
-            } else {
-                self.taken.insert(name);
-            }
-        }
-    }
-
-    /// The name of the copy: that of an existing slice, or the first free one.
-    fn name_for(&mut self, service: &Service, source: &EndpointSlice) -> SharedStr {
-        let mut free = None;
-        let name = (0..).find_map(|ordinal| {
-            let name = imported_name(&service.name, source, ordinal);
-            if self.ours.contains_key(&name) {
-                return Some(name);
-            }
-            match &free {
-                None if !self.taken.contains(&name) => free = Some((ordinal, name)),
-                Some((first, name)) if ordinal >= first + ORDINALS_AFTER_FREE => {
-                    return Some(name.clone());
-                }
-                None | Some(_) => {}
-            }
-            None
-        });
-        let name = name.expect("there are more ordinals than names taken");
-        self.taken.insert(name.clone());
-        name
-    }
 }

@@ -5,4 +5,5 @@ mod generators;
 
 mod exhaustive;
 mod import;
+mod multicluster;
 mod random;

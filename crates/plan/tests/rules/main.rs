@@ -7,4 +7,5 @@ mod endpoints;
 mod hints;
 mod import;
 mod mirror;
+mod multicluster;
 mod slices;
