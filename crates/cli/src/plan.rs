@@ -3,6 +3,7 @@
 
 mod flags;
 mod load_objects;
+mod multicluster;
 mod render_json;
 mod render_table;
 mod write_summary;
@@ -33,6 +34,9 @@ pub struct KeyPlan {
 }
 
 pub fn run(flags: &Flags) -> Result<ExitCode, CliError> {
+    if !flags.multicluster.clusters.is_empty() {
+        return multicluster::run(flags);
+    }
     let request = Request::resolve(flags)?;
     let loaded = load_objects(&Source::find(&flags.files)?)?;
     for warning in &loaded.warnings {
@@ -127,11 +131,15 @@ fn nothing_to_plan(loaded: &LoadedObjects) -> String {
 }
 
 fn print(format: Format, cluster: &ClusterState, planned: &[KeyPlan]) -> Result<(), CliError> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    let printed = match format {
+    print_with(|mut out| match format {
         Format::Table => render_table::render(&mut out, cluster, planned),
         Format::Json => render_json::render(&mut out, cluster, planned),
-    };
+    })
+}
+
+fn print_with(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let printed = render(&mut out);
     output::checked(printed.and_then(|()| out.flush()))
 }
 

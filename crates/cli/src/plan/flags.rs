@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use endpointd_model::{Controller, Key};
 use endpointd_plan::Settings;
 
+use super::multicluster::MultiClusterFlags;
 use crate::cli_error::CliError;
 use crate::shared_flags::{ControllersFlag, LimitFlags};
 
@@ -24,7 +25,8 @@ use crate::shared_flags::{ControllersFlag, LimitFlags};
         kubectl get svc,pod,node,endpoints,endpointslices -A -o yaml | endpointd plan -f -\n  \
         endpointd plan -f dump.yaml --service shop/web\n  \
         endpointd plan -f services.yaml pods.json --controllers '*,-endpoints-controller'\n  \
-        endpointd plan -f dump.yaml -o json | jq '.plans[] | select(.writes != [])'"
+        endpointd plan -f dump.yaml -o json | jq '.plans[] | select(.writes != [])'\n  \
+        endpointd plan -f here.yaml --cluster eu1=eu1.yaml --lost eu1"
 )]
 pub struct Flags {
     /// Files to read, YAML or JSON; a directory stands for the files in it, `-` for standard input
@@ -48,6 +50,9 @@ pub struct Flags {
 
     #[command(flatten)]
     pub limits: LimitFlags,
+
+    #[command(flatten)]
+    pub multicluster: MultiClusterFlags,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -83,7 +88,7 @@ impl Request {
     }
 }
 
-fn selection(services: &[String]) -> Result<KeySelection, CliError> {
+pub fn selection(services: &[String]) -> Result<KeySelection, CliError> {
     if services.is_empty() {
         return Ok(KeySelection::All);
     }

@@ -18,14 +18,14 @@ const WIDTH_MIN: u16 = 72;
 const WHOLE: [&str; 4] = ["CONTROLLER", "VERB", "RESOURCE", "TYPE"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Colours {
+pub enum Colours {
     On,
     Off,
 }
 
 impl Colours {
     /// Whether the output is a terminal is checked by the table.
-    fn wanted() -> Self {
+    pub fn wanted() -> Self {
         if wants_colours() { Self::On } else { Self::Off }
     }
 }
@@ -57,9 +57,9 @@ pub fn render(
     Ok(())
 }
 
-struct Section {
-    header: &'static [&'static str],
-    rows: Vec<Vec<Cell>>,
+pub struct Section {
+    pub header: &'static [&'static str],
+    pub rows: Vec<Vec<Cell>>,
 }
 
 fn writes(cluster: &ClusterState, planned: &[KeyPlan], colours: Colours) -> Section {
@@ -155,7 +155,11 @@ fn why(retry: &Retry) -> String {
     }
 }
 
-fn print(out: &mut impl io::Write, section: Section, colours: Colours) -> io::Result<()> {
+pub fn print(
+    out: &mut (impl io::Write + ?Sized),
+    section: Section,
+    colours: Colours,
+) -> io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(section.header.iter().map(|title| match colours {

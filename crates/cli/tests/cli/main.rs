@@ -4,6 +4,7 @@ mod check;
 mod daemon;
 mod diff;
 mod explain;
+mod multicluster;
 mod plan;
 mod playground;
 mod plugin;
