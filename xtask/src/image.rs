@@ -215,6 +215,18 @@ fn build_static(target: &str) -> Result<PathBuf> {
     Ok(dist::target_directory().join(target).join(dist::PROFILE).join("endpointd"))
 }
 
+/// For `cargo xtask install-tools`: the standard library for the static flavour.
+pub fn install_target() -> Result<()> {
+    let target = Flavour::Static.target();
+    let mut rustup = Command::new("rustup");
+    let status = rustup.args(["target", "add", &target]).current_dir(dist::root()).status();
+    ensure!(
+        status.is_ok_and(|status| status.success()),
+        "cannot install the target {target}\nhint: `rustup target add {target}`"
+    );
+    Ok(())
+}
+
 /// An image without a C library can only run a program that needs none.
 fn require_static(program: &Path) -> Result<()> {
     let output = Command::new("ldd").arg(program).output().context("cannot start ldd")?;

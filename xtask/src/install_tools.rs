@@ -1,4 +1,4 @@
-//! `cargo xtask install-tools`: programs that tests use besides Rust and Go. Nothing else here
+//! `cargo xtask install-tools`: programs that tests and images need besides Rust and Go. Nothing else here
 //! installs anything.
 
 use std::io;
@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use endpointd_control_plane::go_tool::HELM;
 
-use crate::{browser, control_plane, dist};
+use crate::{browser, control_plane, dist, image};
 
 /// Programs of Debian packages that tests run; outside CI these tests are skipped without them.
 const PROGRAMS: &[DebianProgram] = &[
@@ -16,6 +16,7 @@ const PROGRAMS: &[DebianProgram] = &[
     DebianProgram { name: "kubectl", package: "kubernetes-client" },
     DebianProgram { name: "umoci", package: "umoci" },
     DebianProgram { name: "runc", package: "runc" },
+    DebianProgram { name: "musl-gcc", package: "musl-tools" },
 ];
 
 struct DebianProgram {
@@ -29,6 +30,7 @@ pub fn run() -> Result<()> {
         .iter()
         .filter(|program| !program.is_installed())
         .try_for_each(DebianProgram::install)?;
+    image::install_target()?;
     HELM.find_or_build().map_err(control_plane::with_hint)?;
     browser::install_packages()
 }

@@ -63,7 +63,7 @@ enum Command {
     Release(release::Args),
     /// Write the manual pages of endpointd; prints their directory
     Man,
-    /// Install the LLVM tools of `dist` and the programs of tests, with rustup and apt-get
+    /// Install what `dist`, `image`, and tests need, with rustup, apt-get, Go, and npm
     InstallTools,
     /// Run the daemon for hours on a real control plane with changes and faults
     Soak(soak::Args),

@@ -15,7 +15,7 @@ use endpointd_control_plane::{ApiError, Cluster};
 use endpointd_scenarios::{Daemon, DaemonFlags, daemon};
 use serde_json::{Deserializer, Value, json};
 
-use super::components::define_operator_kinds;
+use super::components::{define_operator_kinds, with_component};
 use super::{cluster, container, root};
 
 const CHART: &str = "charts/endpointd";
@@ -36,6 +36,39 @@ fn the_default_rendering_equals_the_manifests() {
     assert_eq!(names, expected.keys().collect::<Vec<_>>());
     for (id, object) in &charted {
         assert_eq!(object, &expected[id], "{id}");
+    }
+}
+
+/// A component, the value that has the same effect, and the object that it adds or changes.
+const OPTIONS: [(&str, &str, &str); 4] = [
+    ("host-network", "hostNetwork=true", "Deployment"),
+    ("network-policy", "networkPolicy.enabled=true", "NetworkPolicy"),
+    ("monitoring", "podMonitor.enabled=true", "PodMonitor"),
+    ("monitoring", "prometheusRule.enabled=true", "PrometheusRule"),
+];
+
+#[test]
+fn the_options_equal_the_components() {
+    let Some(cluster) = cluster() else { return };
+    let Some(helm) = HELM.for_test() else { return };
+    define_operator_kinds(cluster);
+    for (component, value, kind) in OPTIONS {
+        let mut command = Command::new(&helm);
+        command.args(template("endpointd", "endpointd")).args(["--set", value]);
+        let charted = parsed(cluster, &succeed(&mut command));
+        let copy = with_component(component);
+        let manifests = succeed(Command::new("kubectl").arg("kustomize").arg(copy.path()));
+        let expected = parsed(cluster, &manifests);
+        let id = format!("{kind} \"endpointd\"");
+        let spec = |objects: &BTreeMap<String, Value>| {
+            let mut spec = objects.get(&id).unwrap_or_else(|| panic!("no {id}"))["spec"].clone();
+            // The chart selects the pods of its release only.
+            for selector in ["selector", "podSelector"] {
+                spec.as_object_mut().expect("an object").remove(selector);
+            }
+            spec
+        };
+        assert_eq!(spec(&charted), spec(&expected), "{value}");
     }
 }
 

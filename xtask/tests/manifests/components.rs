@@ -7,6 +7,7 @@ use std::sync::Once;
 
 use endpointd_control_plane::{ApiError, Cluster};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::{DRY_RUN, apply, cluster, container, items, object, pod_spec, root, try_pod};
 
@@ -113,9 +114,15 @@ fn assert_has_port(deployment: &Value, port: &Value) {
     assert!(ports.iter().any(|one| &one["name"] == port), "no port {port} in {ports:?}");
 }
 
-/// The objects of the default variant with a component switched on as its comment says, and
-/// warnings of the API server.
+/// The objects of the default variant with a component switched on, and warnings of the API server.
 fn dry_run_with_component(cluster: &Cluster, component: &str) -> (Vec<Value>, String) {
+    let copy = with_component(component);
+    let (applied, warnings) = apply(cluster, copy.path(), DRY_RUN);
+    (items(&applied), warnings)
+}
+
+/// A copy of `deploy` with a component switched on as the comment in it says.
+pub fn with_component(component: &str) -> TempDir {
     let copy = tempfile::tempdir().expect("a temporary directory");
     copy_folder(&root().join("deploy"), copy.path());
     let file = copy.path().join("kustomization.yaml");
@@ -124,8 +131,7 @@ fn dry_run_with_component(cluster: &Cluster, component: &str) -> (Vec<Value>, St
     assert!(text.contains("# components:\n") && text.contains(&line), "{component}: {text}");
     let text = text.replace("# components:\n", "components:\n").replace(&line, &line[1..]);
     fs::write(&file, text).expect("the copy is ours");
-    let (applied, warnings) = apply(cluster, copy.path(), DRY_RUN);
-    (items(&applied), warnings)
+    copy
 }
 
 fn copy_folder(from: &Path, to: &Path) {
