@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use endpointd_model::{
-    AddressType, Endpoint, EndpointAddress, EndpointSlice, Endpoints, Hints, Meta, Object,
-    ObjectRef, Protocol, Subset, Write,
+    AddressType, Condition, Endpoint, EndpointAddress, EndpointSlice, Endpoints, Hints, Meta,
+    Object, ObjectRef, Protocol, ServiceStatus, Subset, Write, names,
 };
 use endpointd_plan::ClusterState;
 
 /// The published object that a write replaces or deletes.
 pub fn object_before(cluster: &ClusterState, write: &Write) -> Option<Object> {
-    use endpointd_model::PublishedResource::{Endpoints, Slices};
+    use endpointd_model::PublishedResource::{Endpoints, ServiceStatus, Slices};
 
     let key = write.key();
     match write.resource() {
         Slices => cluster.slices.get(&key).cloned().map(Object::Slice),
         Endpoints => cluster.endpoints.get(&key).cloned().map(Object::Endpoints),
+        ServiceStatus => {
+            cluster.services.get(&key).cloned().map(|one| Object::ServiceStatus(one.into()))
+        }
     }
 }
 
@@ -131,6 +134,7 @@ fn parts(object: &Object) -> Parts {
     match object {
         Object::Slice(slice) => slice_parts(&mut parts, slice),
         Object::Endpoints(endpoints) => endpoints_parts(&mut parts, endpoints),
+        Object::ServiceStatus(status) => status_parts(&mut parts, status),
     }
     meta_parts(&mut parts, object.meta());
     parts
@@ -225,6 +229,14 @@ fn endpoints_parts(parts: &mut Parts, endpoints: &Endpoints) {
             facts.extend(port.app_protocol.as_ref().map(|one| ("appProtocol", one.to_string())));
             add(parts, Group::Port, port_name(&port.name), facts);
         }
+    }
+}
+
+fn status_parts(parts: &mut Parts, status: &ServiceStatus) {
+    if let Some(Condition { status, reason, message, .. }) = &status.condition {
+        let subject = format!("condition {}", names::SOURCE_CONDITION);
+        let facts = vec![("=", format!("{} ({reason}: {message})", status.as_str()))];
+        add(parts, Group::Metadata, subject, facts);
     }
 }
 

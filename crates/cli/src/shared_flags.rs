@@ -13,10 +13,12 @@ const ENDPOINTS_MAX: usize = 1000; // The API server rejects larger slices.
 /// Which controllers run or are planned for.
 #[derive(Args)]
 pub struct ControllersFlag {
-    /// Controllers: `*` for all, `name`, `-name` to exclude one, separated by commas
+    /// Controllers: `*` for the three of Kubernetes, `name`, `-name` to exclude, comma-separated
     ///
     /// Known are `endpointslice-controller` (`endpointslice`), `endpoints-controller`
-    /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`).
+    /// (`endpoint`), and `endpointslice-mirroring-controller` (`endpointslicemirroring`). Only if it
+    /// is named: `endpointslice-import-controller` (`endpointsliceimport`), which publishes endpoints
+    /// of Services in other namespaces.
     #[arg(
         long,
         value_name = "LIST",
@@ -60,7 +62,8 @@ impl LimitFlags {
 }
 
 impl ControllersFlag {
-    /// The first entry that names a controller decides; `*` stands for controllers without an entry.
+    /// The first entry that names a controller decides; `*` stands for those of Kubernetes without an
+    /// entry.
     /// Upstream: `IsControllerEnabled` in k8s.io/controller-manager.
     pub fn selected(&self) -> Result<BTreeSet<Controller>, CliError> {
         let mut has_star = false;
@@ -80,7 +83,8 @@ impl ControllersFlag {
         }
         let is_on = |controller: &Controller| {
             let switch = entries.iter().find(|(one, _)| one == controller);
-            switch.map_or(has_star, |(_, switch)| *switch == Switch::On)
+            let by_star = || has_star && Controller::DEFAULT.contains(controller);
+            switch.map_or_else(by_star, |(_, switch)| *switch == Switch::On)
         };
         Ok(Controller::ALL.into_iter().filter(is_on).collect())
     }

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use endpointd_model::{LiveRead, LiveReadResult, WatchSignal, WatchedResource, Write, WriteResult};
+use endpointd_model::{
+    LiveRead, LiveReadResult, Object, Timestamp, WatchSignal, WatchedResource, Write, WriteResult,
+};
 use endpointd_wire::Encoding;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
 use tokio::time::Instant;
@@ -110,6 +112,8 @@ impl Client {
     }
 
     async fn send_now(&self, write: &Write) -> WriteResult {
+        let stamped = stamped(write);
+        let write = stamped.as_ref().unwrap_or(write);
         let mut request = self.with_accept(ApiRequest::of_write(write, self.encoding()));
         let mut response = self.request(&request).await;
         let is_unsupported = matches!(&response, Ok(ApiResponse { code: 415, .. }));
@@ -188,4 +192,12 @@ impl Client {
         }
         self.slots.acquire().await.expect("the semaphore is never closed")
     }
+}
+
+/// A condition whose status changes has the time of its write. The engine has no clock.
+fn stamped(write: &Write) -> Option<Write> {
+    let Write::Update(Object::ServiceStatus(status)) = write else { return None };
+    let mut status = status.clone();
+    status.condition.as_mut()?.last_transition.get_or_insert_with(Timestamp::now);
+    Some(Write::Update(Object::ServiceStatus(status)))
 }

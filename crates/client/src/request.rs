@@ -1,7 +1,9 @@
 //! Requests as values: method, path, body. Building one sends nothing.
 
-use endpointd_model::{Key, LiveRead, PublishedResource, ResourceVersion, WatchedResource, Write};
-use endpointd_wire::{Bytes, Encoding, encode, encode_delete};
+use endpointd_model::{
+    Key, LiveRead, Object, PublishedResource, ResourceVersion, WatchedResource, Write,
+};
+use endpointd_wire::{Bytes, Encoding, PATCH_MEDIA_TYPE, encode, encode_delete};
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
@@ -54,7 +56,23 @@ pub(crate) fn group_path(resource: &str) -> &'static str {
     match resource {
         "endpointslices" => "/apis/discovery.k8s.io/v1",
         "leases" => "/apis/coordination.k8s.io/v1",
+        "referencegrants" => "/apis/gateway.networking.k8s.io/v1",
         _ => "/api/v1",
+    }
+}
+
+/// Where the objects of a watched resource are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    /// The part of the path before the namespace.
+    pub(crate) group: &'static str,
+    pub(crate) resource: &'static str,
+}
+
+impl From<WatchedResource> for Location {
+    fn from(resource: WatchedResource) -> Self {
+        let resource = resource.as_str();
+        Self { group: group_path(resource), resource }
     }
 }
 
@@ -83,7 +101,13 @@ impl ApiRequest {
     pub(crate) fn of_write(write: &Write, encoding: Encoding) -> Self {
         let resource = write.resource().as_str();
         let key = write.key();
+        let mut content_type = encoding.media_type();
         let (method, path, bytes) = match write {
+            Write::Update(object @ Object::ServiceStatus(_)) => {
+                content_type = PATCH_MEDIA_TYPE;
+                let path = format!("{}/status", object_path("services", &key));
+                (Method::PATCH, path, encode(Encoding::Json, object))
+            }
             Write::Create(object) => {
                 (Method::POST, objects_path(resource, &key.namespace), encode(encoding, object))
             }
@@ -94,9 +118,10 @@ impl ApiRequest {
                 (Method::DELETE, object_path(resource, &key), encode_delete(encoding, target))
             }
         };
-        let body = Body { content_type: encoding.media_type(), bytes: bytes.into() };
+        let body = Body { content_type, bytes: bytes.into() };
         let name = key.to_string();
-        Self { name, path, body: Some(body), ..Self::new(method, write.verb(), resource) }
+        let verb = if method == Method::PATCH { "patch" } else { write.verb() };
+        Self { name, path, body: Some(body), ..Self::new(method, verb, resource) }
     }
 
     /// Without a resourceVersion the response is at least as new as the request: a consistent read.
@@ -105,6 +130,9 @@ impl ApiRequest {
             LiveRead::Service(key) => ("services", object_path("services", key), key.to_string()),
             LiveRead::Node(name) => {
                 ("nodes", format!("/api/v1/nodes/{}", escape(name)), name.to_string())
+            }
+            LiveRead::Object(PublishedResource::ServiceStatus, key) => {
+                ("services/status", object_path("services", key), key.to_string())
             }
             LiveRead::Object(PublishedResource::Endpoints, key) => {
                 ("endpoints", object_path("endpoints", key), key.to_string())
@@ -118,12 +146,12 @@ impl ApiRequest {
 
     /// One page of a consistent list.
     pub(crate) fn of_page(
-        resource: WatchedResource,
+        location: impl Into<Location>,
         token: Option<&str>,
         n_objects_max: u32,
     ) -> Self {
-        let resource = resource.as_str();
-        let mut path = format!("{}/{resource}?limit={n_objects_max}", group_path(resource));
+        let Location { group, resource } = location.into();
+        let mut path = format!("{group}/{resource}?limit={n_objects_max}");
         if let Some(token) = token {
             path.push_str("&continue=");
             path.extend(escape(token));
@@ -132,26 +160,25 @@ impl ApiRequest {
     }
 
     /// A consistent list of at most one object: the named one, if there is one.
-    pub(crate) fn of_check(resource: WatchedResource, key: Option<&Key>) -> Self {
-        let resource = resource.as_str();
+    pub(crate) fn of_check(location: impl Into<Location>, key: Option<&Key>) -> Self {
+        let Location { group, resource } = location.into();
         let path = match key {
-            None => format!("{}/{resource}?limit=1", group_path(resource)),
-            Some(key) => {
-                let objects = match key.namespace.is_empty() {
-                    true => format!("{}/{resource}", group_path(resource)),
-                    false => objects_path(resource, &key.namespace),
+            None => format!("{group}/{resource}?limit=1"),
+            Some(Key { namespace, name }) => {
+                let objects = match namespace.is_empty() {
+                    true => format!("{group}/{resource}"),
+                    false => format!("{group}/namespaces/{}/{resource}", escape(namespace)),
                 };
-                format!("{objects}?fieldSelector=metadata.name%3D{}", escape(&key.name))
+                format!("{objects}?fieldSelector=metadata.name%3D{}", escape(name))
             }
         };
         Self { path, ..Self::new(Method::GET, "list", resource) }
     }
 
-    pub(crate) fn of_watch(resource: WatchedResource, start: Start, timeout_secs: u64) -> Self {
-        let resource = resource.as_str();
+    pub(crate) fn of_watch(location: impl Into<Location>, start: Start, timeout_secs: u64) -> Self {
+        let Location { group, resource } = location.into();
         let mut path = format!(
-            "{}/{resource}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}",
-            group_path(resource),
+            "{group}/{resource}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}"
         );
         match start {
             Start::Everything => {
@@ -194,7 +221,7 @@ pub(crate) fn escape(text: &str) -> PercentEncode<'_> {
 
 #[cfg(test)]
 mod tests {
-    use endpointd_model::{DeleteTarget, Uid};
+    use endpointd_model::{Condition, ConditionStatus, DeleteTarget, Meta, ServiceStatus, Uid};
 
     use super::*;
 
@@ -211,6 +238,51 @@ mod tests {
         assert_eq!(request.describe(), "delete endpointslices shop/web-1");
         let body = String::from_utf8(request.body.unwrap().bytes.to_vec()).unwrap();
         assert!(body.contains(r#""preconditions":{"uid":"u","resourceVersion":"7"}"#), "{body}");
+    }
+
+    #[test]
+    fn condition_is_a_patch_of_the_status_with_preconditions() {
+        let meta = Meta {
+            namespace: "shop".into(),
+            name: "db".into(),
+            uid: "u".into(),
+            resource_version: 7.into(),
+            ..Meta::default()
+        };
+        let condition = Condition {
+            condition_type: "endpointd/EndpointsFrom".into(),
+            status: ConditionStatus::True,
+            reason: "Mirrored".into(),
+            message: "has the endpoints of data/postgres".into(),
+            last_transition: "2026-01-01T00:00:00Z".parse().ok(),
+            ..Condition::default()
+        };
+        let body = |condition: Option<Condition>| {
+            let status = ServiceStatus { meta: meta.clone(), condition };
+            let write = Write::Update(Object::ServiceStatus(status));
+            let request = ApiRequest::of_write(&write, Encoding::Protobuf);
+            assert_eq!(request.path, "/api/v1/namespaces/shop/services/db/status");
+            assert_eq!((request.method.as_str(), request.verb), ("PATCH", "patch"));
+            let body = request.body.expect("a patch");
+            assert_eq!(body.content_type, "application/strategic-merge-patch+json");
+            String::from_utf8(body.bytes.to_vec()).expect("JSON")
+        };
+        assert_eq!(
+            body(Some(condition)),
+            concat!(
+                r#"{"metadata":{"resourceVersion":"7","uid":"u"},"status":{"conditions":[{"#,
+                r#""lastTransitionTime":"2026-01-01T00:00:00Z","#,
+                r#""message":"has the endpoints of data/postgres","reason":"Mirrored","#,
+                r#""status":"True","type":"endpointd/EndpointsFrom"}]}}"#
+            )
+        );
+        assert_eq!(
+            body(None),
+            concat!(
+                r#"{"metadata":{"resourceVersion":"7","uid":"u"},"#,
+                r#""status":{"conditions":[{"$patch":"delete","type":"endpointd/EndpointsFrom"}]}}"#
+            )
+        );
     }
 
     #[test]

@@ -137,6 +137,9 @@ fn decode_published(resource: PublishedResource, response: &ApiResponse) -> Resu
     match resource {
         PublishedResource::Slices => decode_object::<EndpointSlice>(response).map(Object::Slice),
         PublishedResource::Endpoints => decode_object::<Endpoints>(response).map(Object::Endpoints),
+        PublishedResource::ServiceStatus => {
+            decode_object::<Service>(response).map(|one| Object::ServiceStatus(one.into()))
+        }
     }
 }
 

@@ -8,13 +8,14 @@
 mod backoff;
 mod continuity;
 mod idle_timer;
+mod optional;
 mod pages;
 mod stream;
 mod watched;
 
 use std::time::Duration;
 
-use endpointd_model::{EndpointSlice, Endpoints, Node, Pod, Service};
+use endpointd_model::{EndpointSlice, Endpoints, Node, Pod, ReferenceGrant, Service};
 use endpointd_model::{
     Failure, FailureKind, Key, ObjectEvent, ResourceVersion, WatchSignal, WatchedResource,
 };
@@ -22,7 +23,7 @@ use endpointd_wire::{Bookmark, Malformed, Status};
 use tokio::sync::mpsc;
 
 use crate::client::Client;
-use crate::request::{ApiRequest, Start};
+use crate::request::{ApiRequest, Location, Start};
 use crate::response::failure;
 use crate::transport::ApiResponse;
 use backoff::Backoff;
@@ -46,24 +47,29 @@ pub(crate) async fn run(client: Client, resource: WatchedResource, sender: Signa
     let receiver = sender.clone();
     tokio::select! {
         () = receiver.closed() => {}
-        () = run_resource(client, resource, sender) => {}
+        _ = run_resource(client, resource, sender) => {}
     }
 }
 
-async fn run_resource(client: Client, resource: WatchedResource, sender: SignalSender) {
-    let watcher = Watcher::new(client, sender);
+async fn run_resource(client: Client, resource: WatchedResource, sender: SignalSender) -> Stop {
+    if resource == WatchedResource::ReferenceGrants {
+        return optional::run(client, sender).await.map_or_else(Stop::from, |()| Stop::NotServed);
+    }
+    let watcher = Watcher::new(client, sender, resource.into());
     match resource {
         WatchedResource::Services => watcher.run::<Service>().await,
         WatchedResource::Pods => watcher.run::<Pod>().await,
         WatchedResource::Nodes => watcher.run::<Node>().await,
         WatchedResource::Endpoints => watcher.run::<Endpoints>().await,
         WatchedResource::Slices => watcher.run::<EndpointSlice>().await,
+        WatchedResource::ReferenceGrants => watcher.run::<ReferenceGrant>().await,
     }
 }
 
 struct Watcher {
     client: Client,
     sender: SignalSender,
+    location: Location,
     /// The version that the next watch starts after; without one, a list comes first.
     position: Option<ResourceVersion>,
     newest: Option<NewestEvent>,
@@ -101,6 +107,8 @@ enum WatchEnd {
     Idle {
         reason: String,
     },
+    /// The server does not know a resource that not every cluster has.
+    NotServed,
     /// It was not accepted, or the server reported an error.
     Failed {
         failure: Failure,
@@ -110,19 +118,46 @@ enum WatchEnd {
 
 struct ReceiverGone;
 
+/// Why a watcher ends.
+enum Stop {
+    ReceiverGone,
+    NotServed,
+}
+
+impl From<ReceiverGone> for Stop {
+    fn from(_: ReceiverGone) -> Self {
+        Self::ReceiverGone
+    }
+}
+
 impl Watcher {
-    fn new(client: Client, sender: SignalSender) -> Self {
+    fn new(client: Client, sender: SignalSender, location: Location) -> Self {
         let backoff = Backoff::default();
         let (position, newest, reported, was_idle) = (None, None, None, false);
         let n_page_objects = pages::OBJECTS_MAX;
-        Self { client, sender, position, newest, reported, was_idle, backoff, n_page_objects }
+        Self {
+            client,
+            sender,
+            location,
+            position,
+            newest,
+            reported,
+            was_idle,
+            backoff,
+            n_page_objects,
+        }
     }
 
-    async fn run<T: Watched>(mut self) {
+    async fn run<T: Watched>(mut self) -> Stop {
         loop {
-            let Ok(end) = self.connect::<T>().await else { return };
-            let Ok(delay) = self.handle_end::<T>(end).await else { return };
-            tokio::time::sleep(delay).await;
+            let end = match self.connect::<T>().await {
+                Ok(end) => end,
+                Err(gone) => return gone.into(),
+            };
+            match self.handle_end::<T>(end).await {
+                Ok(delay) => tokio::time::sleep(delay).await,
+                Err(stop) => return stop,
+            }
         }
     }
 
@@ -142,10 +177,11 @@ impl Watcher {
     }
 
     /// Reports what has to be reported; returns how long to wait before the next connection.
-    async fn handle_end<T: Watched>(&mut self, end: WatchEnd) -> Result<Duration, ReceiverGone> {
+    async fn handle_end<T: Watched>(&mut self, end: WatchEnd) -> Result<Duration, Stop> {
         let resource = T::RESOURCE.as_str();
         match end {
             WatchEnd::ListDone => Ok(Duration::ZERO),
+            WatchEnd::NotServed => Err(Stop::NotServed),
             WatchEnd::Closed { lived, reason } => {
                 tracing::debug!(resource, ?lived, reason, "watch closed");
                 if lived >= HEALTHY_WATCH_MIN {
@@ -266,6 +302,9 @@ fn end_of_error(request: &ApiRequest, start: Start, response: &ApiResponse) -> W
     let status = response.status();
     if is_expired(response.code, &status) {
         return WatchEnd::Expired { reason: response.message() };
+    }
+    if response.code == 404 && request.resource == WatchedResource::ReferenceGrants.as_str() {
+        return WatchEnd::NotServed;
     }
     let is_streaming = start == Start::Everything && request.verb == "watch";
     if is_streaming && matches!(response.code, 400 | 405 | 422) {

@@ -3,9 +3,11 @@
 
 mod cached;
 mod compact;
+mod imports;
 mod nodes;
 mod pods;
 mod published;
+mod published_reads;
 mod resources;
 mod selector_index;
 mod services;
@@ -18,6 +20,7 @@ use hashbrown::{HashMap, HashTable};
 use slab::Slab;
 
 use self::cached::{Cached, Freshness};
+use self::imports::Imports;
 use self::nodes::Nodes;
 use self::pods::{PodId, PodRecord, PortList};
 use self::published::{CachedEndpoints, CachedSlice, Published, Tombstones};
@@ -39,6 +42,8 @@ pub struct Cache {
     pods: Slab<Cached<PodRecord>>,
     nodes: Nodes,
     tombstones: Tombstones,
+    /// None if the import controller does not run.
+    imports: Option<Box<Imports>>,
     n_services: usize,
     n_endpoints: usize,
     n_slices: usize,
@@ -77,6 +82,8 @@ pub enum ChangeDelay {
     /// Changes of pods and slices come in bursts. Upstream: `AddAfter` in `syncPod` and in
     /// `queueServiceForEndpointSlice`; every other change is added at once.
     BatchPeriod,
+    /// The same change concerns many keys: this one is the n-th.
+    Turn(u32),
 }
 
 impl DirtyKeys {

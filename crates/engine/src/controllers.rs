@@ -3,6 +3,7 @@
 mod deletions;
 mod refusals;
 mod start;
+mod work;
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use endpointd_model::{Controller, FailureKind, Key};
 use endpointd_plan::{CarriedState, Counts, ExcludedPod, Topology, is_overloaded};
 use endpointd_rng::SplitMix64;
 
+pub use self::work::Work;
 use crate::absence::ConfirmedFacts;
 use crate::cache::{ChangeDelay, DirtyKey, DirtyKeys, ObjectChange};
 use crate::cooldown::Cooldown;
@@ -18,10 +20,15 @@ use crate::key_stats::KeyStats;
 use crate::key_table::KeyTable;
 use crate::queue::{ChangeInFlight, Dequeued, KeyPhase, Priority, Queue};
 use crate::retry::{self, RetryContext, RetryInputs};
-use crate::{ControllerSettings, HintsKind, MonotonicTime, SyncResult, SyncSummary};
+use crate::{ControllerSettings, MonotonicTime, SyncResult};
 
 /// After an outage, failed keys are retried within this time instead of all at once.
 const RECOVERY_SPREAD: Duration = Duration::from_secs(1);
+
+/// If a change concerns many keys, so many of them are due at once, and one more after each
+/// [`TURN`]: the key of another change waits for few of them.
+const FIRST_TURNS: u32 = 32;
+const TURN: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub struct Controllers {
@@ -39,15 +46,6 @@ pub struct ControllerState {
     pub n_retries: u64,
     /// The initial sync of every key has been enqueued since leadership was acquired.
     is_started: bool,
-}
-
-/// A dequeued key. It counts as in flight until [`Queue::done`].
-#[derive(Clone, Debug)]
-pub struct Work {
-    pub owner: Owner,
-    pub priority: Priority,
-    /// When the first change arrived that this sync answers.
-    pub since: MonotonicTime,
 }
 
 /// What a plan reports about its key.
@@ -191,16 +189,20 @@ impl Controllers {
 
     /// Services whose topology hints were refused, or whose zones have too few endpoints now.
     pub fn affected_by_topology(&self, topology: &Topology) -> DirtyKeys {
-        let keys = self.get(Controller::Slices).into_iter().flat_map(|state| state.keys.iter());
-        let affected = keys.filter(|(_, entry)| {
-            let hints = &entry.carried.hints;
-            hints.is_refused() || is_overloaded(hints, topology)
-        });
-        let mut keys: Vec<Key> = affected.map(|(key, _)| key.clone()).collect();
-        keys.sort_unstable();
-        let (controller, priority) = (Controller::Slices, Priority::Live);
-        let dirty = |key| DirtyKey { controller, key, priority, delay: ChangeDelay::None };
-        DirtyKeys(keys.into_iter().map(dirty).collect())
+        let (priority, delay) = (Priority::Live, ChangeDelay::None);
+        let mut all = Vec::new();
+        for state in &self.states {
+            let controller = state.settings.controller;
+            let affected = state.keys.iter().filter(|(_, entry)| {
+                let hints = &entry.carried.hints;
+                hints.is_refused() || is_overloaded(hints, topology)
+            });
+            let dirty =
+                |(key, _): (&Key, _)| DirtyKey { controller, key: key.clone(), priority, delay };
+            all.extend(affected.map(dirty));
+        }
+        all.sort_unstable();
+        DirtyKeys(all)
     }
 
     /// Records what a plan reports, and returns what live reads have confirmed for it.
@@ -267,6 +269,7 @@ impl ControllerState {
         let batched_until = match delay {
             ChangeDelay::None => now,
             ChangeDelay::BatchPeriod => now + self.settings.batch_period,
+            ChangeDelay::Turn(turn) => now + TURN * turn.saturating_sub(FIRST_TURNS),
         };
         let is_in_flight = matches!(self.queue.phase(key), Some(KeyPhase::InFlight { .. }));
         let due = match priority {
@@ -286,7 +289,7 @@ impl ControllerState {
     fn batch_period_of_published(&self) -> Duration {
         match self.settings.controller {
             Controller::Slices | Controller::Mirror => self.settings.batch_period,
-            Controller::Endpoints => Duration::ZERO,
+            Controller::Endpoints | Controller::Import => Duration::ZERO,
         }
     }
 
@@ -370,25 +373,5 @@ impl ControllerState {
             }
             SyncResult::LeadershipLost => RetryInputs::default(),
         }
-    }
-}
-
-impl Work {
-    /// The summary of a sync that is planned now.
-    pub fn summary(&self, counts: Counts, hints: HintsKind, now: MonotonicTime) -> SyncSummary {
-        SyncSummary {
-            counts,
-            waited: now.since(self.since),
-            is_removal: self.priority == Priority::Removal,
-            is_background: self.priority == Priority::Background,
-            hints,
-            ..SyncSummary::new(self.owner.controller, self.owner.key.clone())
-        }
-    }
-}
-
-impl From<Work> for Dequeued {
-    fn from(work: Work) -> Self {
-        Self { key: work.owner.key, priority: work.priority, since: work.since }
     }
 }

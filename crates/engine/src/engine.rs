@@ -15,7 +15,7 @@ use endpointd_rng::SplitMix64;
 use crate::absence::ReportedDeletions;
 use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
-use crate::deferred_deletes::order_writes;
+use crate::deferred_writes::order_writes;
 use crate::deletion_limiter::DeletionLimiter;
 use crate::in_flight::{Owner, SyncEnd};
 use crate::observed::{Observed, Reaction, resource_of};
@@ -36,7 +36,7 @@ use crate::{
 /// time for its writes.
 const DIFFERENCE_RECHECK: Duration = Duration::from_secs(5);
 
-/// All state of the three controllers. It has no clock: every call passes the time.
+/// All state of the controllers. It has no clock: every call passes the time.
 #[derive(Debug)]
 pub struct Engine {
     plan_settings: endpointd_plan::Settings,
@@ -248,7 +248,7 @@ impl Engine {
         }
         self.controllers.enqueue(dirty, now);
         for change in &objects {
-            self.controllers.record_deletion(change);
+            self.controllers.record_deletion(change, self.observed.cache());
             if let Some(key) = change.removed_endpoints() {
                 self.on_endpoints_gone(key);
             }

@@ -1,10 +1,10 @@
 //! A sync in flight, as a state machine: responses move it, and it says what to send next.
 //!
 //! ```text
-//! Writing ──(all answered)──> Deleting ──(all answered)──> Reading ──(all answered)──> Done
-//!    │                                                        ▲  ▲
-//!    └──── no deletes, or cancelled ──────────────────────────┘  │
-//! sync that must read before it can plan ────────────────────────┘
+//! Writing ──(all answered)──> WritingDeferred ──(all answered)──> Reading ──(all answered)──> Done
+//!    │                                                               ▲  ▲
+//!    └──── nothing deferred, or cancelled ───────────────────────────┘  │
+//! sync that must read before it can plan ───────────────────────────────┘
 //! ```
 //!
 //! A state without requests is skipped. [`InFlightSync::next_step`] is the only way from one state
@@ -45,13 +45,14 @@ pub struct InFlightSync {
 #[derive(Debug)]
 enum State {
     /// Creates and updates are in flight; deletes wait for their responses, so that an endpoint
-    /// that moves is published in its new slice before it leaves the old one.
+    /// that moves is published in its new slice before it leaves the old one. So does a condition,
+    /// which tells of what has been stored.
     Writing {
         n_pending: usize,
-        deletes: Vec<DeferredDelete>,
+        deferred: Vec<DeferredWrite>,
         reads: BTreeSet<LiveRead>,
     },
-    Deleting {
+    WritingDeferred {
         n_pending: usize,
         reads: BTreeSet<LiveRead>,
     },
@@ -66,10 +67,11 @@ enum State {
     },
 }
 
-/// A delete, and the writes that publish elsewhere what it removes. If one of them does not
-/// succeed, the delete is dropped: an endpoint published twice is better than none.
+/// A delete, and the writes that publish elsewhere what it removes; or a condition, and the writes
+/// that it tells of. If one of them does not succeed, the deferred write is dropped: an endpoint
+/// published twice is better than none.
 #[derive(Debug)]
-pub struct DeferredDelete {
+pub struct DeferredWrite {
     pub write: Write,
     pub depends_on: Vec<RequestId>,
 }
@@ -105,7 +107,7 @@ pub enum ReadOutcome {
 pub enum Step {
     /// Responses are outstanding.
     Wait,
-    Delete(Vec<Write>),
+    WriteDeferred(Vec<Write>),
     Read(BTreeSet<LiveRead>),
     Finish,
 }
@@ -128,9 +130,9 @@ impl InFlightSync {
         start: SyncStart,
         summary: Box<SyncSummary>,
         n_sent: usize,
-        deletes: Vec<DeferredDelete>,
+        deferred: Vec<DeferredWrite>,
     ) -> Self {
-        let state = State::Writing { n_pending: n_sent, deletes, reads: BTreeSet::new() };
+        let state = State::Writing { n_pending: n_sent, deferred, reads: BTreeSet::new() };
         Self::new(start, state, SyncResult::Written, Some(summary))
     }
 
@@ -172,12 +174,12 @@ impl InFlightSync {
             WriteResult::Stored(_) | WriteResult::Deleted => {}
             WriteResult::Conflict(_) => {
                 self.worsen(SyncResult::ConflictRetry);
-                self.cancel_deletes();
+                self.cancel_deferred();
                 self.schedule_read(request.live_read());
             }
             WriteResult::NoResponse(failure) => {
                 self.worsen(SyncResult::ConflictRetry);
-                self.cancel_deletes_depending_on(id);
+                self.cancel_deferred_depending_on(id);
                 self.schedule_read(request.live_read());
                 self.unanswered.insert(
                     request.live_read(),
@@ -190,19 +192,19 @@ impl InFlightSync {
             }
             WriteResult::Throttled { .. } => {
                 self.worsen(SyncResult::Throttled);
-                self.cancel_deletes();
+                self.cancel_deferred();
             }
             WriteResult::NotLeader => {
                 self.worsen(SyncResult::LeadershipLost);
-                self.cancel_deletes();
+                self.cancel_deferred();
             }
             WriteResult::NamespaceTerminating(_) => {
                 self.worsen(SyncResult::NamespaceTerminating);
-                self.cancel_deletes_depending_on(id);
+                self.cancel_deferred_depending_on(id);
             }
             WriteResult::Failed(failure) => {
                 self.worsen(SyncResult::Failed(failure.clone()));
-                self.cancel_deletes_depending_on(id);
+                self.cancel_deferred_depending_on(id);
             }
         }
     }
@@ -248,15 +250,15 @@ impl InFlightSync {
             return Step::Wait;
         }
         match &mut self.state {
-            State::Writing { deletes, reads, .. } => {
-                let (deletes, reads) = (std::mem::take(deletes), std::mem::take(reads));
-                if deletes.is_empty() || !is_leading {
+            State::Writing { deferred, reads, .. } => {
+                let (deferred, reads) = (std::mem::take(deferred), std::mem::take(reads));
+                if deferred.is_empty() || !is_leading {
                     return self.start_reads(reads);
                 }
-                self.state = State::Deleting { n_pending: deletes.len(), reads };
-                Step::Delete(deletes.into_iter().map(|delete| delete.write).collect())
+                self.state = State::WritingDeferred { n_pending: deferred.len(), reads };
+                Step::WriteDeferred(deferred.into_iter().map(|one| one.write).collect())
             }
-            State::Deleting { reads, .. } => {
+            State::WritingDeferred { reads, .. } => {
                 let reads = std::mem::take(reads);
                 self.start_reads(reads)
             }
@@ -273,7 +275,7 @@ impl InFlightSync {
         let Self { n_withheld, summary, .. } = self;
         let unconfirmed_reads = match state {
             State::Reading { unconfirmed, .. } | State::Done { unconfirmed } => unconfirmed,
-            State::Writing { .. } | State::Deleting { .. } => BTreeSet::new(),
+            State::Writing { .. } | State::WritingDeferred { .. } => BTreeSet::new(),
         };
         SyncEnd {
             result,
@@ -298,7 +300,7 @@ impl InFlightSync {
     fn n_pending(&self) -> usize {
         match &self.state {
             State::Writing { n_pending, .. }
-            | State::Deleting { n_pending, .. }
+            | State::WritingDeferred { n_pending, .. }
             | State::Reading { n_pending, .. } => *n_pending,
             State::Done { .. } => 0,
         }
@@ -307,7 +309,7 @@ impl InFlightSync {
     fn record_response(&mut self) {
         match &mut self.state {
             State::Writing { n_pending, .. }
-            | State::Deleting { n_pending, .. }
+            | State::WritingDeferred { n_pending, .. }
             | State::Reading { n_pending, .. } => *n_pending -= 1,
             State::Done { .. } => {}
         }
@@ -321,21 +323,22 @@ impl InFlightSync {
     }
 
     fn schedule_read(&mut self, read: LiveRead) {
-        if let State::Writing { reads, .. } | State::Deleting { reads, .. } = &mut self.state {
+        if let State::Writing { reads, .. } | State::WritingDeferred { reads, .. } = &mut self.state
+        {
             reads.insert(read);
         }
     }
 
     /// The plan was made from an outdated cache, or writing must stop.
-    fn cancel_deletes(&mut self) {
-        if let State::Writing { deletes, .. } = &mut self.state {
-            deletes.clear();
+    fn cancel_deferred(&mut self) {
+        if let State::Writing { deferred, .. } = &mut self.state {
+            deferred.clear();
         }
     }
 
-    fn cancel_deletes_depending_on(&mut self, id: RequestId) {
-        if let State::Writing { deletes, .. } = &mut self.state {
-            deletes.retain(|delete| !delete.depends_on.contains(&id));
+    fn cancel_deferred_depending_on(&mut self, id: RequestId) {
+        if let State::Writing { deferred, .. } = &mut self.state {
+            deferred.retain(|one| !one.depends_on.contains(&id));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! All state of the three controllers, without I/O and without a clock. Start at [`Engine`]: the
+//! All state of the controllers, without I/O and without a clock. Start at [`Engine`]: the
 //! caller passes in what happened ([`Engine::handle`]) and performs what the engine asks for
 //! ([`Engine::next`]).
 #![doc = include_str!("../README.md")]
@@ -21,12 +21,11 @@ mod key_stats;
 mod key_table;
 mod queue;
 
-mod deferred_deletes;
+mod deferred_writes;
 mod planning;
 mod write_order;
 mod write_size;
 
-mod failure_events;
 mod in_flight;
 mod request_queue;
 mod requests;
@@ -40,6 +39,7 @@ mod outage;
 mod refused_writes;
 mod retry;
 mod throttling;
+mod write_events;
 
 mod cache;
 mod interner;

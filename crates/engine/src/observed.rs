@@ -45,13 +45,14 @@ pub enum Reaction {
 
 impl Observed {
     pub fn new(resources: Vec<WatchedResource>) -> Self {
+        let cache = empty_cache(&resources);
         let watches = resources.into_iter().map(WatchState::new).collect();
-        Self { cache: Cache::default(), watches, accepts_signals: true }
+        Self { cache, watches, accepts_signals: true }
     }
 
     /// Forgets everything. Signals are ignored until [`Self::accept_signals`].
     pub fn reset(&mut self) {
-        self.cache = Cache::default();
+        self.cache = empty_cache(&self.watched_resources());
         for watch in &mut self.watches {
             watch.reset("resourceVersions went backwards, listing everything again");
         }
@@ -178,7 +179,12 @@ impl Observed {
     pub fn apply_write_result(&mut self, request: &PendingWrite, result: WriteResult) -> DirtyKeys {
         let mut dirty = DirtyKeys::default();
         match result {
-            WriteResult::Stored(object) => self.apply_stored(*object, &mut dirty),
+            WriteResult::Stored(object) => {
+                self.apply_stored(*object, &mut dirty);
+                if request.resource == PublishedResource::ServiceStatus {
+                    dirty.remove(request.owner.controller, &request.owner.key);
+                }
+            }
             WriteResult::Deleted => self.apply_deleted(request, &mut dirty),
             WriteResult::Conflict(_)
             | WriteResult::NoResponse(_)
@@ -300,6 +306,14 @@ impl Observed {
     }
 }
 
+/// Only the import controller reads ReferenceGrants.
+fn empty_cache(resources: &[WatchedResource]) -> Cache {
+    match resources.contains(&WatchedResource::ReferenceGrants) {
+        true => Cache::with_imports(),
+        false => Cache::default(),
+    }
+}
+
 /// The version of the object that a live read found.
 pub fn version_of(result: &LiveReadResult) -> Option<ResourceVersion> {
     match result {
@@ -339,6 +353,7 @@ fn watched(resource: PublishedResource) -> WatchedResource {
     match resource {
         PublishedResource::Slices => WatchedResource::Slices,
         PublishedResource::Endpoints => WatchedResource::Endpoints,
+        PublishedResource::ServiceStatus => WatchedResource::Services,
     }
 }
 
@@ -358,6 +373,9 @@ fn identity(event: &ResourceEvent) -> (Key, ResourceVersion) {
         ResourceEvent::Slice(event) => {
             let meta = &event.object().meta;
             (meta.key(), meta.resource_version)
+        }
+        ResourceEvent::ReferenceGrant(event) => {
+            (event.object().key(), event.object().resource_version)
         }
     }
 }

@@ -68,6 +68,14 @@ fn plan_key(
             }
             (plan, absent, Vec::new())
         }
+        Controller::Import => {
+            let inputs = cache.import_inputs(key);
+            let snapshot = inputs.snapshot(carried);
+            let plan = endpointd_plan::import(&snapshot).with_condition(snapshot.service);
+            let absent = inputs.absent_source().filter(|_| has_delete(&plan));
+            let absent = absent.map(|source| LiveRead::Service(source.clone()));
+            (plan, absent.into_iter().collect(), Vec::new())
+        }
     };
     let reported = entry.map(|entry| entry.reported_deletions).unwrap_or_default();
     let assumptions = Assumptions::new(&plan.writes, absent, reported);

@@ -9,7 +9,7 @@ use endpointd_model::{Failure, FailureKind, Key, PublishedResource, Write};
 
 use crate::MonotonicTime;
 use crate::backoff::BACKOFF_MAX;
-use crate::deferred_deletes::OrderedWrites;
+use crate::deferred_writes::OrderedWrites;
 use crate::requests::Verb;
 
 /// A key may try refused writes so often in a row, as often as back-off does at first, and then once
@@ -38,7 +38,7 @@ enum Target {
 #[derive(Debug, Default)]
 pub struct Permitted {
     pub writes: OrderedWrites,
-    /// Refused writes, and deletes that depend on them, that have to wait.
+    /// Refused writes, and deferred ones that depend on them, that have to wait.
     pub n_withheld: usize,
 }
 
@@ -95,8 +95,8 @@ impl RefusedWrites {
 
     /// Refused writes go in turns: if one of them succeeds, the others follow.
     pub fn withhold(&self, writes: OrderedWrites, now: MonotonicTime) -> Permitted {
-        let OrderedWrites { first, deletes } = writes;
-        let n_all = first.len() + deletes.len();
+        let OrderedWrites { first, deferred } = writes;
+        let n_all = first.len() + deferred.len();
         let mut n_free = self.n_tries(now);
         let mut is_permitted = |write: &Write| {
             let is_refused = self.targets.contains(&Target::of(write));
@@ -111,18 +111,18 @@ impl RefusedWrites {
             index_of.push(index);
             kept.extend(index.map(|_| write));
         }
-        let mut kept_deletes = Vec::with_capacity(deletes.len());
-        for (write, depends_on) in deletes {
+        let mut kept_deferred = Vec::with_capacity(deferred.len());
+        for (write, depends_on) in deferred {
             let depends_on: Option<Vec<usize>> =
                 depends_on.into_iter().map(|index| index_of[index]).collect();
             if let Some(depends_on) = depends_on
                 && is_permitted(&write)
             {
-                kept_deletes.push((write, depends_on));
+                kept_deferred.push((write, depends_on));
             }
         }
-        let n_withheld = n_all - kept.len() - kept_deletes.len();
-        Permitted { writes: OrderedWrites { first: kept, deletes: kept_deletes }, n_withheld }
+        let n_withheld = n_all - kept.len() - kept_deferred.len();
+        Permitted { writes: OrderedWrites { first: kept, deferred: kept_deferred }, n_withheld }
     }
 
     fn n_tries(&self, now: MonotonicTime) -> u32 {
@@ -178,7 +178,7 @@ mod tests {
         let mut tried = Vec::new();
         for secs in 0..600 {
             let writes =
-                || OrderedWrites { first: vec![Write::Update(slice("a"))], deletes: Vec::new() };
+                || OrderedWrites { first: vec![Write::Update(slice("a"))], deferred: Vec::new() };
             while refused.withhold(writes(), at(secs)).n_withheld == 0 {
                 refused.record((Verb::Update, SLICES, &key), refusal(), at(secs));
                 tried.push(secs);
@@ -207,12 +207,12 @@ mod tests {
         };
         let writes = || OrderedWrites {
             first: vec![Write::Create(slice("new")), Write::Update(slice("a"))],
-            deletes: vec![(delete("b"), vec![0]), (delete("c"), vec![1]), (delete("d"), vec![])],
+            deferred: vec![(delete("b"), vec![0]), (delete("c"), vec![1]), (delete("d"), vec![])],
         };
         let Permitted { writes: permitted, n_withheld } = refused.withhold(writes(), at(1));
         let expected = OrderedWrites {
             first: vec![Write::Update(slice("a"))],
-            deletes: vec![(delete("c"), vec![0]), (delete("d"), vec![])],
+            deferred: vec![(delete("c"), vec![0]), (delete("d"), vec![])],
         };
         assert_eq!((permitted, n_withheld), (expected, 2));
         assert_eq!(refused.withhold(writes(), at(30)).n_withheld, 0, "one try is free again");
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(refused.next_try(at(0)), at(30));
         let writes = OrderedWrites {
             first: (0..1000).map(|n| Write::Create(slice(&format!("s{n}")))).collect(),
-            deletes: Vec::new(),
+            deferred: Vec::new(),
         };
         let permitted = refused.withhold(writes, at(30));
         assert_eq!((permitted.writes.first.len(), permitted.n_withheld), (1, 999));

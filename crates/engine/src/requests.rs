@@ -223,7 +223,12 @@ impl PendingWrite {
 
     /// The read that shows what this write did.
     pub fn live_read(&self) -> LiveRead {
-        LiveRead::Object(self.resource, self.key.clone())
+        match self.resource {
+            PublishedResource::Slices | PublishedResource::Endpoints => {
+                LiveRead::Object(self.resource, self.key.clone())
+            }
+            PublishedResource::ServiceStatus => LiveRead::Service(self.key.clone()),
+        }
     }
 }
 

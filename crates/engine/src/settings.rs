@@ -47,7 +47,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             plan: endpointd_plan::Settings::default(),
-            controllers: Controller::ALL.map(ControllerSettings::new).to_vec(),
+            controllers: Controller::DEFAULT.map(ControllerSettings::new).to_vec(),
             write_mode: WriteMode::default(),
             seed: 0,
         }
@@ -79,5 +79,11 @@ pub(crate) fn needs(controller: Controller) -> &'static [WatchedResource] {
         Controller::Mirror => {
             &[WatchedResource::Services, WatchedResource::Endpoints, WatchedResource::Slices]
         }
+        Controller::Import => &[
+            WatchedResource::Services,
+            WatchedResource::Nodes,
+            WatchedResource::Slices,
+            WatchedResource::ReferenceGrants,
+        ],
     }
 }

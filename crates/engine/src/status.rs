@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use endpointd_model::{
-    Controller, Key, ResourceVersion, SharedStr, TrafficDistribution, WatchedResource,
+    Controller, Key, ResourceVersion, SharedStr, SourceReason, TrafficDistribution, WatchedResource,
 };
 use endpointd_plan::ExclusionReason;
 
@@ -30,6 +30,9 @@ pub struct EngineStatus {
     pub keys: Vec<KeyStatus>,
     /// Keys left out because of [`KEYS_MAX`].
     pub n_keys_not_shown: usize,
+    /// Services that ask for endpoints of others, by the reason of their condition; only while the
+    /// import controller runs.
+    pub n_consumers: BTreeMap<SourceReason, usize>,
     pub sizes: Sizes,
     pub deletion_limiter: DeletionLimiterStatus,
     /// For how long no write is sent: the API server has answered 429, or cannot be reached.
@@ -175,6 +178,7 @@ pub(crate) fn of_keys(
             .collect(),
         keys,
         n_keys_not_shown,
+        n_consumers: cache.n_consumers_by_reason(),
         sizes,
         ..EngineStatus::default()
     }

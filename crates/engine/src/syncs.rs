@@ -6,9 +6,9 @@ use endpointd_model::{Controller, Failure, LiveRead, SharedStr, Write, WriteResu
 use hashbrown::HashMap;
 
 use crate::controllers::Work;
-use crate::deferred_deletes::OrderedWrites;
+use crate::deferred_writes::OrderedWrites;
 use crate::in_flight::{
-    DeferredDelete, InFlightSync, Owner, ReadOutcome, Step, SyncEnd, SyncStart, UnansweredWrite,
+    DeferredWrite, InFlightSync, Owner, ReadOutcome, Step, SyncEnd, SyncStart, UnansweredWrite,
 };
 use crate::observed::Observed;
 use crate::queue::Priority;
@@ -122,7 +122,7 @@ impl Syncs {
         self.requests.complete(id)
     }
 
-    /// Queues creates and updates, all together. [`Self::advance`] queues the deletes.
+    /// Queues creates and updates, all together. [`Self::advance`] queues the deferred writes.
     pub fn start_writing(
         &mut self,
         work: &Work,
@@ -130,15 +130,15 @@ impl Syncs {
         permitted: Permitted,
         now: MonotonicTime,
     ) {
-        let Permitted { writes: OrderedWrites { first, deletes }, n_withheld } = permitted;
+        let Permitted { writes: OrderedWrites { first, deferred }, n_withheld } = permitted;
         let sent = self.send(&work.owner, work.priority, first);
-        let deferred = |(write, depends_on): (Write, Vec<usize>)| {
+        let with_ids = |(write, depends_on): (Write, Vec<usize>)| {
             let depends_on = depends_on.into_iter().map(|index| sent[index]).collect();
-            DeferredDelete { write, depends_on }
+            DeferredWrite { write, depends_on }
         };
-        let deletes = deletes.into_iter().map(deferred).collect();
+        let deferred = deferred.into_iter().map(with_ids).collect();
         let summary = Box::new(summary);
-        let mut sync = InFlightSync::writing(start(work, now), summary, sent.len(), deletes);
+        let mut sync = InFlightSync::writing(start(work, now), summary, sent.len(), deferred);
         sync.withhold(n_withheld);
         self.in_flight.insert(work.owner.clone(), sync);
     }
@@ -193,7 +193,7 @@ impl Syncs {
         let priority = sync.priority();
         match sync.next_step(is_leading) {
             Step::Wait => None,
-            Step::Delete(writes) => {
+            Step::WriteDeferred(writes) => {
                 self.send(owner, priority, writes);
                 None
             }

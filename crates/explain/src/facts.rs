@@ -182,8 +182,8 @@ fn after(plan: &Plan, published: &[&EndpointSlice]) -> Vec<EndpointSlice> {
             Write::Delete(target) if target.resource == PublishedResource::Slices => {
                 slices.remove(&target.key.name);
             }
-            Write::Create(Object::Endpoints(_))
-            | Write::Update(Object::Endpoints(_))
+            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
+            | Write::Update(Object::Endpoints(_) | Object::ServiceStatus(_))
             | Write::Delete(_) => {}
         }
     }

@@ -59,6 +59,7 @@ impl Objects {
             AnyObject::Node(one) => drop(cluster.nodes.insert(one.name.clone(), one)),
             AnyObject::Endpoints(one) => drop(cluster.endpoints.insert(one.meta.key(), one)),
             AnyObject::EndpointSlice(one) => drop(cluster.slices.insert(one.meta.key(), one)),
+            AnyObject::ReferenceGrant(one) => drop(cluster.grants.insert(one.key(), one)),
         }
     }
 

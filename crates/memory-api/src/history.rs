@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, Node, ObjectEvent, Pod, ResourceEvent, ResourceVersion, Service,
-    WatchSignal,
+    EndpointSlice, Endpoints, Key, Node, ObjectEvent, Pod, ReferenceGrant, ResourceEvent,
+    ResourceVersion, Service, WatchSignal,
 };
 
 use crate::time::Time;
@@ -293,5 +293,19 @@ impl StoredObject for EndpointSlice {
 
     fn change(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Slice(event)
+    }
+}
+
+impl StoredObject for ReferenceGrant {
+    fn key(&self) -> Key {
+        ReferenceGrant::key(self)
+    }
+
+    fn set_version(&mut self, version: ResourceVersion) {
+        self.resource_version = version;
+    }
+
+    fn change(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::ReferenceGrant(event)
     }
 }

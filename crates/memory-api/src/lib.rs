@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use endpointd_model::{
     EndpointSlice, Endpoints, Key, LiveRead, LiveReadResult, Node, Object, Pod, PublishedResource,
-    Service, SharedStr, Uid, WatchSignal, WatchedResource,
+    ReferenceGrant, Service, SharedStr, Uid, WatchSignal, WatchedResource,
 };
 
 use history::WatchLog;
@@ -33,6 +33,7 @@ pub struct MemoryApi {
     pub nodes: History<Node>,
     pub endpoints: History<Endpoints>,
     pub slices: History<EndpointSlice>,
+    pub grants: History<ReferenceGrant>,
     pub namespaces: BTreeMap<SharedStr, NamespaceState>,
     /// A mutating webhook for slices.
     pub webhook: Option<Webhook>,
@@ -101,6 +102,16 @@ impl MemoryApi {
         self.nodes.remove(&Key::new("", name), revision, self.now);
     }
 
+    pub fn put_grant(&mut self, grant: ReferenceGrant) {
+        let revision = self.bump();
+        self.grants.put(grant, revision, self.now);
+    }
+
+    pub fn remove_grant(&mut self, key: &Key) {
+        let revision = self.bump();
+        self.grants.remove(key, revision, self.now);
+    }
+
     /// A write by another client without preconditions: creates or replaces; keeps the uid.
     pub fn force(&mut self, object: Object) {
         let known = self.object(object.resource(), &object.meta().key());
@@ -145,6 +156,9 @@ impl MemoryApi {
             PublishedResource::Endpoints => {
                 self.endpoints.get(key).map(|one| Object::Endpoints(Endpoints::clone(one)))
             }
+            PublishedResource::ServiceStatus => {
+                self.services.get(key).map(|one| Object::ServiceStatus(Service::clone(one).into()))
+            }
         }
     }
 
@@ -163,19 +177,20 @@ impl MemoryApi {
                 }
                 self.nodes.get(&key).map(|one| LiveReadResult::Node(Box::new(Node::clone(one))))
             }
-            LiveRead::Object(PublishedResource::Slices, key) if self.slices.is_corrupt(key) => {
-                return None;
-            }
-            LiveRead::Object(PublishedResource::Endpoints, key)
-                if self.endpoints.is_corrupt(key) =>
-            {
-                return None;
-            }
+            LiveRead::Object(resource, key) if self.is_corrupt(*resource, key) => return None,
             LiveRead::Object(resource, key) => {
                 self.object(*resource, key).map(|one| LiveReadResult::Object(Box::new(one)))
             }
         };
         Some(found.unwrap_or(LiveReadResult::Absent))
+    }
+
+    fn is_corrupt(&self, resource: PublishedResource, key: &Key) -> bool {
+        match resource {
+            PublishedResource::Slices => self.slices.is_corrupt(key),
+            PublishedResource::Endpoints => self.endpoints.is_corrupt(key),
+            PublishedResource::ServiceStatus => self.services.is_corrupt(key),
+        }
     }
 
     /// The next change of a resource after a revision: its revision, its time, and its watch
@@ -221,6 +236,7 @@ impl MemoryApi {
             WatchedResource::Nodes => &self.nodes,
             WatchedResource::Endpoints => &self.endpoints,
             WatchedResource::Slices => &self.slices,
+            WatchedResource::ReferenceGrants => &self.grants,
         }
     }
 
@@ -231,6 +247,7 @@ impl MemoryApi {
             WatchedResource::Nodes => &mut self.nodes,
             WatchedResource::Endpoints => &mut self.endpoints,
             WatchedResource::Slices => &mut self.slices,
+            WatchedResource::ReferenceGrants => &mut self.grants,
         }
     }
 
@@ -248,6 +265,13 @@ impl MemoryApi {
             Object::Endpoints(endpoints) => Object::Endpoints(Endpoints::clone(
                 &self.endpoints.put(endpoints, revision, self.now),
             )),
+            Object::ServiceStatus(status) => {
+                let known = self.services.get(&status.meta.key()).map(|one| Service::clone(one));
+                let mut service = known.unwrap_or_default();
+                service.set_condition(status.condition);
+                let stored = self.services.put(service, revision, self.now);
+                Object::ServiceStatus(Service::clone(&stored).into())
+            }
         }
     }
 
@@ -256,6 +280,7 @@ impl MemoryApi {
         match resource {
             PublishedResource::Slices => self.slices.remove(key, revision, self.now),
             PublishedResource::Endpoints => self.endpoints.remove(key, revision, self.now),
+            PublishedResource::ServiceStatus => self.services.remove(key, revision, self.now),
         };
     }
 }

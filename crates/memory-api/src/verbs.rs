@@ -2,7 +2,7 @@
 
 use endpointd_model::{
     DeleteTarget, EndpointSlice, Endpoints, Failure, FailureKind, Key, Meta, Object,
-    PublishedResource, ResourceVersion, Uid, Write, WriteResult,
+    PublishedResource, ResourceVersion, ServiceStatus, Uid, Write, WriteResult,
 };
 
 use crate::validation::invalid;
@@ -99,6 +99,7 @@ impl MemoryApi {
         if let Some(reason) = invalid(&object) {
             return Response::Invalid(reason);
         }
+        self.stamp(&mut object);
         self.admit(&mut object);
         if object == known {
             return Response::Stored(Box::new(known));
@@ -150,6 +151,13 @@ impl MemoryApi {
         for mut slice in marked {
             slice.meta.annotations = slice.meta.annotations.with(WEBHOOK_MARK, None);
             self.force(Object::Slice(slice));
+        }
+    }
+
+    /// The client writes the time of a transition.
+    fn stamp(&self, object: &mut Object) {
+        if let Object::ServiceStatus(ServiceStatus { condition: Some(condition), .. }) = object {
+            condition.last_transition.get_or_insert(self.now.timestamp(self.skew_secs));
         }
     }
 
@@ -214,7 +222,8 @@ fn has_other_content(a: &Object, b: &Object) -> bool {
             let Endpoints { meta: _, subsets } = a;
             *subsets != b.subsets
         }
-        (Object::Slice(_) | Object::Endpoints(_), _) => true,
+        (Object::ServiceStatus(a), Object::ServiceStatus(b)) => a.condition != b.condition,
+        (Object::Slice(_) | Object::Endpoints(_) | Object::ServiceStatus(_), _) => true,
     }
 }
 
@@ -222,5 +231,6 @@ pub fn meta_mut(object: &mut Object) -> &mut Meta {
     match object {
         Object::Slice(slice) => &mut slice.meta,
         Object::Endpoints(endpoints) => &mut endpoints.meta,
+        Object::ServiceStatus(status) => &mut status.meta,
     }
 }

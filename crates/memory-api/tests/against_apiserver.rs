@@ -53,6 +53,7 @@ fn kind_of(resource: PublishedResource) -> &'static Kind {
             kinds::find("discovery.k8s.io", "endpointslices").expect("a kind")
         }
         PublishedResource::Endpoints => kinds::find("", "endpoints").expect("a kind"),
+        PublishedResource::ServiceStatus => kinds::find("", "services").expect("a kind"),
     }
 }
 
@@ -219,6 +220,7 @@ fn meta_mut(object: &mut Object) -> &mut Meta {
     match object {
         Object::Slice(slice) => &mut slice.meta,
         Object::Endpoints(endpoints) => &mut endpoints.meta,
+        Object::ServiceStatus(status) => &mut status.meta,
     }
 }
 

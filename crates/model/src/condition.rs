@@ -1,4 +1,4 @@
-//! Conditions of custom resources (`metav1.Condition`).
+//! Conditions of Services and of custom resources (`metav1.Condition`).
 
 use crate::{SharedStr, Timestamp};
 
@@ -10,7 +10,8 @@ pub struct Condition {
     pub reason: SharedStr,
     pub message: SharedStr,
     pub observed_generation: Option<i64>,
-    /// When the status changed last. The API server requires it.
+    /// When the status changed last. The API server requires it; a write without it gets the time at
+    /// which it is sent.
     pub last_transition: Option<Timestamp>,
 }
 

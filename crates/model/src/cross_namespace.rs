@@ -1,8 +1,9 @@
-//! The annotations by which Services share endpoints between namespaces.
+//! The annotations by which Services share endpoints between namespaces, and the condition that says
+//! what came of it.
 
 use std::fmt;
 
-use crate::{Annotations, Key, SharedStr, names};
+use crate::{Annotations, Condition, Key, SharedStr, names};
 
 /// What a Service says about endpoints of other namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +12,52 @@ pub struct CrossNamespace {
     pub from: Option<SharedStr>,
     /// The namespaces that may publish the endpoints of this Service.
     pub to: Option<SharedStr>,
+    /// What its status says about `from`: [`names::SOURCE_CONDITION`], as it was observed.
+    pub condition: Option<Condition>,
+}
+
+/// Why a Service has the endpoints of its source, or has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SourceReason {
+    Mirrored,
+    InvalidReference,
+    HasSelector,
+    ExternalName,
+    RefNotPermitted,
+    SourceNotFound,
+    ChainNotAllowed,
+    PortNotFound,
+}
+
+impl SourceReason {
+    pub const ALL: [Self; 8] = [
+        Self::Mirrored,
+        Self::InvalidReference,
+        Self::HasSelector,
+        Self::ExternalName,
+        Self::RefNotPermitted,
+        Self::SourceNotFound,
+        Self::ChainNotAllowed,
+        Self::PortNotFound,
+    ];
+
+    /// The reason of the condition and of the Event, and the label in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mirrored => "Mirrored",
+            Self::InvalidReference => "InvalidReference",
+            Self::HasSelector => "HasSelector",
+            Self::ExternalName => "ExternalName",
+            Self::RefNotPermitted => "RefNotPermitted",
+            Self::SourceNotFound => "SourceNotFound",
+            Self::ChainNotAllowed => "ChainNotAllowed",
+            Self::PortNotFound => "PortNotFound",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
 }
 
 /// The text is not `NAMESPACE/NAME`.
@@ -18,11 +65,16 @@ pub struct CrossNamespace {
 pub struct InvalidReference(pub SharedStr);
 
 impl CrossNamespace {
-    /// None if neither annotation is set.
-    pub fn of(annotations: &Annotations) -> Option<Self> {
+    /// None if neither annotation nor the condition is set.
+    pub fn of(annotations: &Annotations, condition: Option<Condition>) -> Option<Self> {
         let get = |name| annotations.get(name).cloned();
         let (from, to) = (get(names::ENDPOINTS_FROM), get(names::ENDPOINTS_TO));
-        (from.is_some() || to.is_some()).then_some(Self { from, to })
+        let is_set = from.is_some() || to.is_some() || condition.is_some();
+        is_set.then_some(Self { from, to, condition })
+    }
+
+    pub fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
     }
 
     /// The Service whose endpoints this one publishes.
@@ -63,7 +115,7 @@ mod tests {
     use super::*;
 
     fn from(text: &str) -> Option<Key> {
-        let cross = CrossNamespace { from: Some(text.into()), to: None };
+        let cross = CrossNamespace { from: Some(text.into()), ..CrossNamespace::default() };
         cross.source().and_then(Result::ok)
     }
 
@@ -79,7 +131,7 @@ mod tests {
 
     #[test]
     fn consent_names_namespaces_or_all() {
-        let to = |text: &str| CrossNamespace { from: None, to: Some(text.into()) };
+        let to = |text: &str| CrossNamespace { to: Some(text.into()), ..CrossNamespace::default() };
         assert!(to("shop, web").permits("web") && to("shop,web").permits("shop"));
         assert!(to("*").permits("any") && to("shop, *").permits("any"));
         assert!(!to("shop").permits("sho") && !to("").permits("shop") && !to(",").permits("x"));
@@ -89,8 +141,11 @@ mod tests {
     #[test]
     fn services_without_the_annotations_have_none() {
         let annotations = |name: &str| [(name, "x")].into_iter().collect();
-        assert_eq!(CrossNamespace::of(&annotations("other")), None);
-        assert!(CrossNamespace::of(&annotations(names::ENDPOINTS_TO)).is_some());
-        assert!(CrossNamespace::of(&annotations(names::ENDPOINTS_FROM)).is_some());
+        let of = |name| CrossNamespace::of(&annotations(name), None);
+        assert_eq!(of("other"), None);
+        assert!(of(names::ENDPOINTS_TO).is_some());
+        assert!(of(names::ENDPOINTS_FROM).is_some());
+        let condition = Some(Condition::default());
+        assert!(CrossNamespace::of(&annotations("other"), condition).is_some());
     }
 }

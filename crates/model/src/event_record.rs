@@ -1,5 +1,7 @@
 //! A Kubernetes `Event` that endpointd records.
 
+use crate::SourceReason;
+
 /// The reason has upstream's text, so that alerts on events keep working.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventRecord {
@@ -48,6 +50,9 @@ pub enum EventReason {
     TooManyAddressesToMirror,
     TopologyAwareHintsDisabled,
     TopologyAwareHintsEnabled,
+    /// The condition about the source of a Service has changed.
+    Source(SourceReason),
+    FailedToImportEndpoints,
 }
 
 impl EventReason {
@@ -60,6 +65,8 @@ impl EventReason {
             Self::TooManyAddressesToMirror => "TooManyAddressesToMirror",
             Self::TopologyAwareHintsDisabled => "TopologyAwareHintsDisabled",
             Self::TopologyAwareHintsEnabled => "TopologyAwareHintsEnabled",
+            Self::Source(reason) => reason.as_str(),
+            Self::FailedToImportEndpoints => "FailedToImportEndpoints",
         }
     }
 }
@@ -67,8 +74,19 @@ impl EventReason {
 impl EventRecord {
     pub fn event_type(&self) -> EventType {
         match self.reason {
-            EventReason::TopologyAwareHintsEnabled => EventType::Normal,
-            EventReason::FailedToCreateEndpoint
+            EventReason::TopologyAwareHintsEnabled
+            | EventReason::Source(SourceReason::Mirrored) => EventType::Normal,
+            EventReason::Source(
+                SourceReason::InvalidReference
+                | SourceReason::HasSelector
+                | SourceReason::ExternalName
+                | SourceReason::RefNotPermitted
+                | SourceReason::SourceNotFound
+                | SourceReason::ChainNotAllowed
+                | SourceReason::PortNotFound,
+            )
+            | EventReason::FailedToImportEndpoints
+            | EventReason::FailedToCreateEndpoint
             | EventReason::FailedToUpdateEndpoint
             | EventReason::FailedToUpdateEndpointSlices
             | EventReason::InvalidIPAddress

@@ -23,16 +23,20 @@ impl fmt::Display for Key {
     }
 }
 
-/// One of the three controllers.
+/// One of the controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Controller {
     Slices,
     Endpoints,
     Mirror,
+    /// Upstream has nothing like it: docs/spec.md, section 10.
+    Import,
 }
 
 impl Controller {
-    pub const ALL: [Self; 3] = [Self::Slices, Self::Endpoints, Self::Mirror];
+    pub const ALL: [Self; 4] = [Self::Slices, Self::Endpoints, Self::Mirror, Self::Import];
+    /// Those of upstream; the others run only if they are named.
+    pub const DEFAULT: [Self; 3] = [Self::Slices, Self::Endpoints, Self::Mirror];
 
     /// The name in output and in `--controllers`.
     pub fn name(self) -> &'static str {
@@ -40,15 +44,17 @@ impl Controller {
             Self::Slices => "endpointslice-controller",
             Self::Endpoints => "endpoints-controller",
             Self::Mirror => "endpointslice-mirroring-controller",
+            Self::Import => "endpointslice-import-controller",
         }
     }
 
-    /// The older, shorter name that `--controllers` also accepts.
+    /// The shorter name that `--controllers` also accepts.
     pub fn alias(self) -> &'static str {
         match self {
             Self::Slices => "endpointslice",
             Self::Endpoints => "endpoint",
             Self::Mirror => "endpointslicemirroring",
+            Self::Import => "endpointsliceimport",
         }
     }
 
@@ -58,6 +64,7 @@ impl Controller {
             Self::Slices => "endpoint-slice-controller",
             Self::Endpoints => "endpoint-controller",
             Self::Mirror => "endpoint-slice-mirroring-controller",
+            Self::Import => "endpoint-slice-import-controller",
         }
     }
 }

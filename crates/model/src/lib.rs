@@ -30,7 +30,7 @@ mod write_result;
 
 pub use address::{BadAddress, Family, IpStr, is_forbidden_endpoint_ip, parse_ip};
 pub use condition::{Condition, ConditionStatus};
-pub use cross_namespace::{CrossNamespace, InvalidReference};
+pub use cross_namespace::{CrossNamespace, InvalidReference, SourceReason};
 pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
 pub use event_record::{EventReason, EventRecord, EventType, InvolvedKind};
 pub use jiff::Timestamp;
@@ -53,7 +53,7 @@ pub use service_traffic::{InternalTrafficPolicy, ServiceTraffic, SessionAffinity
 pub use slice::{AddressType, Conditions, Endpoint, EndpointSlice, Hints};
 pub use uid::{Uid, UidRepr};
 pub use watch::{ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};
-pub use write::{DeleteTarget, Object, PublishedResource, Write};
+pub use write::{DeleteTarget, Object, PublishedResource, ServiceStatus, Write};
 pub use write_result::{Failure, FailureKind, LiveRead, LiveReadResult, WriteResult};
 
 /// Immutable text that many objects share; cloning it copies a pointer.

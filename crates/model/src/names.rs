@@ -47,6 +47,9 @@ pub const MASTER_NODE: &str = "node-role.kubernetes.io/master";
 pub const ENDPOINTS_FROM: &str = "endpointd/endpoints-from";
 /// On a Service: the namespaces that may publish its endpoints, or `*` (annotation).
 pub const ENDPOINTS_TO: &str = "endpointd/endpoints-to";
+/// Whether a Service with [`ENDPOINTS_FROM`] has endpoints of its source, and why not (type of a
+/// condition in its status).
+pub const SOURCE_CONDITION: &str = "endpointd/EndpointsFrom";
 
 /// The import of a slice, or of a derived Service (label).
 pub const IMPORT_NAME: &str = "multicluster.kubernetes.io/service-name";

@@ -1,6 +1,6 @@
 //! ReferenceGrants of the Gateway API: consent to references from other namespaces.
 
-use crate::SharedStr;
+use crate::{Key, ResourceVersion, SharedStr};
 
 /// `gateway.networking.k8s.io`, v1 or v1beta1. It lies in the namespace of the objects that may be
 /// referenced. Grants add up, and so do their entries.
@@ -8,6 +8,7 @@ use crate::SharedStr;
 pub struct ReferenceGrant {
     pub namespace: SharedStr,
     pub name: SharedStr,
+    pub resource_version: ResourceVersion,
     pub from: Vec<GrantedFrom>,
     pub to: Vec<GrantedTo>,
 }
@@ -29,6 +30,10 @@ pub struct GrantedTo {
 }
 
 impl ReferenceGrant {
+    pub fn key(&self) -> Key {
+        Key { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
     /// Whether Services of `namespace` may refer to the Service `name` of the grant's namespace.
     pub fn permits_service(&self, namespace: &str, name: &str) -> bool {
         let is_service = |group: &str, kind: &str| group.is_empty() && kind == "Service";

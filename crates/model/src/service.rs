@@ -1,8 +1,8 @@
 //! The fields of a Service that decide what is published.
 
 use crate::{
-    CrossNamespace, Family, Key, Labels, Protocol, ResourceVersion, ServiceTraffic, SharedStr,
-    Timestamp, Uid,
+    Condition, CrossNamespace, Family, Key, Labels, Protocol, ResourceVersion, ServiceTraffic,
+    SharedStr, Timestamp, Uid,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,19 @@ impl Service {
         } else {
             Selection::Pods(&self.selector)
         }
+    }
+
+    /// The Service whose endpoints this one asks for, if it names one.
+    pub fn source(&self) -> Option<Key> {
+        self.cross_namespace.as_ref()?.source()?.ok()
+    }
+
+    /// Replaces the condition about the source.
+    pub fn set_condition(&mut self, condition: Option<Condition>) {
+        let cross = self.cross_namespace.take().unwrap_or_default();
+        let cross = CrossNamespace { condition, ..*cross };
+        let is_set = cross != CrossNamespace::default();
+        self.cross_namespace = is_set.then(|| Box::new(cross));
     }
 
     /// Whether objects get the headless label: the ClusterIP is `None` or not assigned.

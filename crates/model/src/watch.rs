@@ -1,6 +1,8 @@
 //! Signals of a watch.
 
-use crate::{EndpointSlice, Endpoints, Key, Node, Pod, ResourceVersion, Service, SharedStr};
+use crate::{
+    EndpointSlice, Endpoints, Key, Node, Pod, ReferenceGrant, ResourceVersion, Service, SharedStr,
+};
 
 /// The resources that endpointd watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,10 +12,21 @@ pub enum WatchedResource {
     Nodes,
     Endpoints,
     Slices,
+    /// Not every cluster serves them; then there are none.
+    ReferenceGrants,
 }
 
 impl WatchedResource {
-    pub const ALL: [Self; 5] =
+    pub const ALL: [Self; 6] = [
+        Self::Services,
+        Self::Pods,
+        Self::Nodes,
+        Self::Endpoints,
+        Self::Slices,
+        Self::ReferenceGrants,
+    ];
+    /// Those that the controllers of Kubernetes read.
+    pub const DEFAULT: [Self; 5] =
         [Self::Services, Self::Pods, Self::Nodes, Self::Endpoints, Self::Slices];
 
     /// The plural name in the API; also used in metrics, logs, and the report.
@@ -24,6 +37,7 @@ impl WatchedResource {
             Self::Nodes => "nodes",
             Self::Endpoints => "endpoints",
             Self::Slices => "endpointslices",
+            Self::ReferenceGrants => "referencegrants",
         }
     }
 }
@@ -59,6 +73,7 @@ pub enum ResourceEvent {
     Node(ObjectEvent<Node>),
     Endpoints(ObjectEvent<Endpoints>),
     Slice(ObjectEvent<EndpointSlice>),
+    ReferenceGrant(ObjectEvent<ReferenceGrant>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +99,7 @@ impl ResourceEvent {
             Self::Node(_) => WatchedResource::Nodes,
             Self::Endpoints(_) => WatchedResource::Endpoints,
             Self::Slice(_) => WatchedResource::Slices,
+            Self::ReferenceGrant(_) => WatchedResource::ReferenceGrants,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One create, update, or delete of one object.
 
-use crate::{EndpointSlice, Endpoints, Key, Meta, ResourceVersion, Uid};
+use crate::{Condition, EndpointSlice, Endpoints, Key, Meta, ResourceVersion, Service, Uid};
 
 /// An update has the resourceVersion it was computed from, a delete has uid and resourceVersion. If
 /// the stored object is another version, the API server rejects the write.
@@ -15,6 +15,17 @@ pub enum Write {
 pub enum Object {
     Slice(EndpointSlice),
     Endpoints(Endpoints),
+    /// Only updated: the rest of the Service and its other conditions stay as they are.
+    ServiceStatus(ServiceStatus),
+}
+
+/// A Service with the condition that the import controller maintains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceStatus {
+    /// Only the identity and the version.
+    pub meta: Meta,
+    /// None: the Service has no such condition.
+    pub condition: Option<Condition>,
 }
 
 /// The object to delete, with uid and resourceVersion as preconditions.
@@ -30,6 +41,7 @@ pub struct DeleteTarget {
 pub enum PublishedResource {
     Endpoints,
     Slices,
+    ServiceStatus,
 }
 
 impl PublishedResource {
@@ -38,7 +50,16 @@ impl PublishedResource {
         match self {
             Self::Endpoints => "endpoints",
             Self::Slices => "endpointslices",
+            Self::ServiceStatus => "services/status",
         }
+    }
+}
+
+impl From<Service> for ServiceStatus {
+    fn from(service: Service) -> Self {
+        let Service { namespace, name, uid, resource_version, cross_namespace, .. } = service;
+        let meta = Meta { namespace, name, uid, resource_version, ..Meta::default() };
+        Self { meta, condition: cross_namespace.and_then(|cross| cross.condition) }
     }
 }
 
@@ -58,6 +79,7 @@ impl Object {
         match self {
             Self::Slice(slice) => &slice.meta,
             Self::Endpoints(endpoints) => &endpoints.meta,
+            Self::ServiceStatus(status) => &status.meta,
         }
     }
 
@@ -65,6 +87,7 @@ impl Object {
         match self {
             Self::Slice(_) => PublishedResource::Slices,
             Self::Endpoints(_) => PublishedResource::Endpoints,
+            Self::ServiceStatus(_) => PublishedResource::ServiceStatus,
         }
     }
 }

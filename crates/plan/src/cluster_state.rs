@@ -1,18 +1,19 @@
-//! All objects that the three controllers read, as plain maps: input of `endpointd plan` and tests.
+//! All objects that the controllers read, as plain maps: input of `endpointd plan` and tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
     Controller, DeleteTarget, EndpointSlice, Endpoints, Key, Node, Object, Pod, PublishedResource,
-    ResourceVersion, Service, SharedStr, Timestamp, Uid, Write, names,
+    ReferenceGrant, ResourceVersion, Service, ServiceStatus, SharedStr, Timestamp, Uid, Write,
+    names,
 };
 
 use crate::{
-    CarriedState, EndpointsSnapshot, MirrorSnapshot, NodeState, Plan, PodOnNode, Settings,
-    SliceSnapshot, Topology, endpoints, mirror, slices,
+    CarriedState, EndpointsSnapshot, ImportSnapshot, MirrorSnapshot, NodeState, Plan, PodOnNode,
+    Settings, SliceSnapshot, Topology, endpoints, import, mirror, slices,
 };
 
-/// The objects that the three controllers read.
+/// The objects that the controllers read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterState {
     pub services: BTreeMap<Key, Service>,
@@ -20,6 +21,7 @@ pub struct ClusterState {
     pub nodes: BTreeMap<SharedStr, Node>,
     pub endpoints: BTreeMap<Key, Endpoints>,
     pub slices: BTreeMap<Key, EndpointSlice>,
+    pub grants: BTreeMap<Key, ReferenceGrant>,
     /// Writes applied so far; the source of resourceVersions.
     n_applied: u64,
 }
@@ -92,6 +94,15 @@ impl ClusterState {
                 stamp(&mut endpoints.meta, version);
                 self.endpoints.insert(endpoints.meta.key(), endpoints);
             }
+            Object::ServiceStatus(status) => self.store_status(status, version),
+        }
+    }
+
+    fn store_status(&mut self, status: ServiceStatus, version: ResourceVersion) {
+        let ServiceStatus { meta, condition } = status;
+        if let Some(service) = self.services.get_mut(&meta.key()) {
+            service.set_condition(condition);
+            service.resource_version = version;
         }
     }
 
@@ -103,6 +114,7 @@ impl ClusterState {
             PublishedResource::Endpoints => {
                 self.endpoints.get_mut(&target.key).map(|endpoints| &mut endpoints.meta)
             }
+            PublishedResource::ServiceStatus => None,
         };
         match meta {
             Some(meta) if !meta.finalizers.is_empty() => {
@@ -112,6 +124,7 @@ impl ClusterState {
             Some(_) | None => match target.resource {
                 PublishedResource::Slices => drop(self.slices.remove(&target.key)),
                 PublishedResource::Endpoints => drop(self.endpoints.remove(&target.key)),
+                PublishedResource::ServiceStatus => {}
             },
         }
     }
@@ -138,8 +151,14 @@ impl<'a> IndexedCluster<'a> {
                 services.chain(leftovers).cloned().collect()
             }
             Controller::Mirror => {
-                let mirrored = self.cluster.slices.values().filter_map(mirrored_key);
+                let mirrored = self.keys_of_slices(names::MANAGED_BY_MIRROR);
                 endpoints.map(|(key, _)| key.clone()).chain(mirrored).collect()
+            }
+            Controller::Import => {
+                let concerns = |service: &Service| service.cross_namespace.is_some();
+                let services = self.cluster.services.iter().filter(|(_, one)| concerns(one));
+                let imported = self.keys_of_slices(names::MANAGED_BY_IMPORT);
+                services.map(|(key, _)| key.clone()).chain(imported).collect()
             }
         }
     }
@@ -155,6 +174,10 @@ impl<'a> IndexedCluster<'a> {
             Controller::Slices => slices(&self.slice_snapshot(key, carried), settings),
             Controller::Endpoints => endpoints(&self.endpoints_snapshot(key, carried)),
             Controller::Mirror => mirror(&self.mirror_snapshot(key), settings),
+            Controller::Import => {
+                let snapshot = self.import_snapshot(key, carried);
+                import(&snapshot).with_condition(snapshot.service)
+            }
         }
     }
 
@@ -198,6 +221,27 @@ impl<'a> IndexedCluster<'a> {
         }
     }
 
+    pub fn import_snapshot<'s>(
+        &'s self,
+        key: &Key,
+        carried: &'s CarriedState,
+    ) -> ImportSnapshot<'s> {
+        let service = self.cluster.services.get(key);
+        let source = service.and_then(Service::source);
+        let in_namespace = |grant: &&ReferenceGrant| {
+            source.as_ref().is_some_and(|source| grant.namespace == source.namespace)
+        };
+        ImportSnapshot {
+            service,
+            source: source.as_ref().and_then(|key| self.cluster.services.get(key)),
+            source_slices: source.as_ref().map(|key| self.labelled_slices(key)).unwrap_or_default(),
+            grants: self.cluster.grants.values().filter(in_namespace).collect(),
+            slices: self.slices_near(key),
+            topology: &self.topology,
+            carried,
+        }
+    }
+
     /// Uses the label pair of the selector that the fewest pods have.
     fn matching_pods(&self, service: Option<&Service>) -> Vec<&'a Pod> {
         let Some(service) = service else { return Vec::new() };
@@ -216,22 +260,28 @@ impl<'a> IndexedCluster<'a> {
 
     /// The slices labelled for the key, and those whose names new slices could otherwise take.
     fn slices_near(&self, key: &Key) -> Vec<&'a EndpointSlice> {
-        let label = (key.namespace.as_ref(), key.name.as_ref());
-        let labelled = self.slices_by_service.get(&label).into_iter().flatten().copied();
         let has_prefix =
             |one: &Key| one.namespace == key.namespace && one.name.starts_with(key.name.as_ref());
         let same_prefix = self.cluster.slices.range(key..).take_while(|(one, _)| has_prefix(one));
         let unlabelled = same_prefix
             .map(|(_, slice)| slice)
             .filter(|slice| !slice.meta.labels.has(names::SERVICE_NAME, &key.name));
-        labelled.chain(unlabelled).collect()
+        self.labelled_slices(key).into_iter().chain(unlabelled).collect()
     }
-}
 
-fn mirrored_key(slice: &EndpointSlice) -> Option<Key> {
-    let labels = &slice.meta.labels;
-    let name = labels.get(names::SERVICE_NAME)?;
-    labels
-        .has(names::MANAGED_BY, names::MANAGED_BY_MIRROR)
-        .then(|| Key { namespace: slice.meta.namespace.clone(), name: name.clone() })
+    fn labelled_slices(&self, key: &Key) -> Vec<&'a EndpointSlice> {
+        let label = (key.namespace.as_ref(), key.name.as_ref());
+        self.slices_by_service.get(&label).cloned().unwrap_or_default()
+    }
+
+    /// The keys that slices of one manager name.
+    fn keys_of_slices(&self, manager: &'static str) -> impl Iterator<Item = Key> {
+        let slices = self.cluster.slices.values();
+        slices.filter_map(move |slice| {
+            let EndpointSlice { meta, .. } = slice;
+            let name = meta.labels.get(names::SERVICE_NAME)?;
+            let is_managed = meta.labels.has(names::MANAGED_BY, manager);
+            is_managed.then(|| Key { namespace: meta.namespace.clone(), name: name.clone() })
+        })
+    }
 }

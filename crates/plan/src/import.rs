@@ -2,12 +2,14 @@
 //! endpoints of a Service in another namespace, if the owner of that Service agrees. Upstream has
 //! nothing like it.
 
+mod condition;
 mod copies;
 mod ports;
 mod state;
 
 use endpointd_model::{EndpointSlice, Key, ReferenceGrant, Selection, Service};
 
+use self::condition::condition_write;
 use self::copies::Copies;
 pub(crate) use self::copies::is_allowed;
 use self::ports::PortMap;
@@ -36,6 +38,15 @@ pub struct ImportSnapshot<'a> {
 pub struct ImportPlan {
     pub plan: Plan,
     pub state: ImportState,
+}
+
+impl ImportPlan {
+    /// The whole plan of a consumer, with the write of its condition.
+    pub fn with_condition(self, service: Option<&Service>) -> Plan {
+        let Self { mut plan, state } = self;
+        plan.writes.extend(service.and_then(|service| condition_write(service, &state)));
+        plan
+    }
 }
 
 /// Plans the slices of one consumer.

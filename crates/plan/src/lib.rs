@@ -42,6 +42,7 @@ pub use multicluster::{
 };
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
 pub use port_set::PORTS_MAX;
+pub use slice_names::slices_named_as_copy;
 pub use slices::slices;
 pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, Settings, SliceSnapshot,

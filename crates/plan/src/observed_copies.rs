@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{AddressType, EndpointSlice, SharedStr, Uid, names};
 
-/// How many names are tried after the first free one, to find a copy that exists already.
-const ORDINALS_AFTER_FREE: u64 = 4;
+use crate::slice_names::ORDINALS_AFTER_FREE;
 
 /// What the copies of one owner have in common.
 pub struct CopyOwner<'a> {

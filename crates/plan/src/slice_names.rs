@@ -102,6 +102,27 @@ fn copied_name(
     name_with(service_name, digest.bytes(&ordinal.to_be_bytes())).into()
 }
 
+/// How many names are tried after the first free one, to find a copy that exists already.
+pub const ORDINALS_AFTER_FREE: u64 = 4;
+
+/// All existing slices that have a name of the copy of this source slice: its earlier copy, whatever
+/// its labels are now, and slices of others, whose names a new copy must not take.
+pub fn slices_named_as_copy<T>(
+    service_name: &str,
+    source: &EndpointSlice,
+    find: impl Fn(&SharedStr) -> Option<T>,
+) -> Vec<T> {
+    let (mut found, mut n_free) = (Vec::new(), 0);
+    for ordinal in 0.. {
+        match find(&imported_name(service_name, source, ordinal)) {
+            Some(slice) => found.push(slice),
+            None if n_free == ORDINALS_AFTER_FREE => break,
+            None => n_free += 1,
+        }
+    }
+    found
+}
+
 fn name_with(service_name: &str, digest: Digest) -> String {
     let prefix = generate_name(service_name);
     // Names of the API server are ASCII; those in files for `endpointd plan` may not be.

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use endpointd_model::{
-    Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Hints, Object, Subset,
-    SubsetPort, Write, names,
+    Condition, Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Hints, Object,
+    ServiceStatus, Subset, SubsetPort, Write, names,
 };
 
 use crate::{ExcludedPod, Plan};
@@ -48,6 +48,7 @@ fn describe(object: &Object) -> String {
     match object {
         Object::Slice(slice) => slice_text(slice),
         Object::Endpoints(endpoints) => endpoints_text(endpoints),
+        Object::ServiceStatus(status) => status_text(status),
     }
 }
 
@@ -60,6 +61,15 @@ pub fn slice_head(slice: &EndpointSlice) -> String {
     let ports: Vec<String> = slice.ports.iter().map(port_text).collect();
     let ports = if ports.is_empty() { "no ports".to_owned() } else { ports.join(",") };
     format!("{} {ports}", slice.address_type)
+}
+
+fn status_text(status: &ServiceStatus) -> String {
+    match &status.condition {
+        Some(Condition { status, reason, message, .. }) => {
+            format!(" {} {reason}: {message}", status.as_str())
+        }
+        None => " no condition".to_owned(),
+    }
 }
 
 fn indented(lines: impl Iterator<Item = String>) -> String {

@@ -79,14 +79,14 @@ impl ChangeRecorder {
         let object_key = write.key();
         let before = match write.resource() {
             PublishedResource::Slices => engine.slice(&object_key),
-            PublishedResource::Endpoints => None,
+            PublishedResource::Endpoints | PublishedResource::ServiceStatus => None,
         };
         let after = match write {
             Write::Create(Object::Slice(slice)) | Write::Update(Object::Slice(slice)) => {
                 Some(slice)
             }
-            Write::Create(Object::Endpoints(_))
-            | Write::Update(Object::Endpoints(_))
+            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
+            | Write::Update(Object::Endpoints(_) | Object::ServiceStatus(_))
             | Write::Delete(_) => None,
         };
         let service = after.or(before.as_ref()).and_then(|one| service_label(&one.meta.labels));
@@ -155,7 +155,10 @@ fn service_of(event: &ResourceEvent) -> Option<Key> {
             let name = service_label(&meta.labels)?;
             Some(Key { namespace: meta.namespace.clone(), name })
         }
-        ResourceEvent::Pod(_) | ResourceEvent::Node(_) | ResourceEvent::Endpoints(_) => None,
+        ResourceEvent::Pod(_)
+        | ResourceEvent::Node(_)
+        | ResourceEvent::Endpoints(_)
+        | ResourceEvent::ReferenceGrant(_) => None,
     }
 }
 

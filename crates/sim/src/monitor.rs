@@ -53,28 +53,28 @@ impl<'a> CheckedWrite<'a> {
     pub fn known_slice(&self) -> Option<&'a EndpointSlice> {
         match self.known {
             Some(Object::Slice(slice)) => Some(slice),
-            Some(Object::Endpoints(_)) | None => None,
+            Some(Object::Endpoints(_) | Object::ServiceStatus(_)) | None => None,
         }
     }
 
     pub fn known_endpoints(&self) -> Option<&'a Endpoints> {
         match self.known {
             Some(Object::Endpoints(endpoints)) => Some(endpoints),
-            Some(Object::Slice(_)) | None => None,
+            Some(Object::Slice(_) | Object::ServiceStatus(_)) | None => None,
         }
     }
 
     pub fn new_slice(&self) -> Option<&'a EndpointSlice> {
         match self.write.object() {
             Some(Object::Slice(slice)) => Some(slice),
-            Some(Object::Endpoints(_)) | None => None,
+            Some(Object::Endpoints(_) | Object::ServiceStatus(_)) | None => None,
         }
     }
 
     pub fn new_endpoints(&self) -> Option<&'a Endpoints> {
         match self.write.object() {
             Some(Object::Endpoints(endpoints)) => Some(endpoints),
-            Some(Object::Slice(_)) | None => None,
+            Some(Object::Slice(_) | Object::ServiceStatus(_)) | None => None,
         }
     }
 
@@ -265,6 +265,8 @@ impl Simulation {
             Controller::Slices => &slices::CHECKS,
             Controller::Endpoints => &endpoints::CHECKS,
             Controller::Mirror => &mirror::CHECKS,
+            // No simulated process runs it.
+            Controller::Import => &[],
         };
         let outcomes: Vec<_> = checks.iter().map(|(rule, check)| (*rule, check(&case))).collect();
         let useless = is_redundant(write, known);
@@ -347,7 +349,8 @@ fn is_redundant(write: &Write, known: Option<&Object>) -> bool {
                 && new.ports == known.ports
         }
         (Object::Endpoints(new), Object::Endpoints(known)) => new.subsets == known.subsets,
-        (Object::Slice(_) | Object::Endpoints(_), _) => false,
+        (Object::ServiceStatus(new), Object::ServiceStatus(known)) => new == known,
+        (Object::Slice(_) | Object::Endpoints(_) | Object::ServiceStatus(_), _) => false,
     };
     same_meta && same_content
 }

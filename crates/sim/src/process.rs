@@ -22,7 +22,7 @@ pub struct Process {
     pub engine: Option<Engine>,
     /// Responses to requests of an earlier incarnation are dropped.
     pub incarnation: u32,
-    pub watches: [Watch; 5],
+    pub watches: [Watch; WatchedResource::DEFAULT.len()],
     pub asleep_until: Time,
     pub wakes_at: Option<Time>,
     pub lease: LeaseHold,
@@ -168,7 +168,7 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
     settings.plan.endpoints_per_slice_max = setup.endpoints_per_slice_max;
     settings.plan.mirrored_per_subset_max = setup.mirrored_per_subset_max;
     let batch_period = setup.batch_period;
-    settings.controllers = Controller::ALL
+    settings.controllers = Controller::DEFAULT
         .map(|one| ControllerSettings { batch_period, ..ControllerSettings::new(one) })
         .to_vec();
     settings
@@ -176,7 +176,7 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
 
 /// The position of each watch at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObservedRevisions([u64; 5]);
+pub struct ObservedRevisions([u64; WatchedResource::DEFAULT.len()]);
 
 impl ObservedRevisions {
     pub fn of(&self, resource: WatchedResource) -> u64 {

@@ -49,7 +49,7 @@ impl Simulation {
         keys.extend(self.api.endpoints.keys());
         keys.sort_unstable();
         keys.dedup();
-        let most = keys.len() * Controller::ALL.len();
+        let most = keys.len() * Controller::DEFAULT.len();
         if sizes.is_some_and(|sizes| sizes.n_tracked_keys > most) {
             let text = format!("{sizes:?} for {} keys", keys.len());
             self.violate(Rule::NoLeftovers, || text);

@@ -19,6 +19,7 @@ pub fn render_json(status: &EngineStatus) -> Value {
         controllers,
         keys,
         n_keys_not_shown,
+        n_consumers,
         sizes,
         deletion_limiter,
         throttled_for,
@@ -30,6 +31,9 @@ pub fn render_json(status: &EngineStatus) -> Value {
         "controllers": controllers.iter().map(controller_row).collect::<Vec<_>>(),
         "keys": keys.iter().map(key_row).collect::<Vec<_>>(),
         "keysNotShown": n_keys_not_shown,
+        "importsByReason": n_consumers.iter()
+            .map(|(reason, n)| (reason.as_str().to_owned(), json!(n)))
+            .collect::<Map<_, _>>(),
         "sizes": sizes_row(sizes),
         "deletionLimiter": deletion_limiter_row(deletion_limiter),
         "throttledForSeconds": throttled_for.map(|duration| duration.as_secs_f64()),

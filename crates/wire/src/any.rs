@@ -1,12 +1,14 @@
 //! Objects of any kind, as files contain them.
 
-use endpointd_model::{EndpointSlice, Endpoints, Node, Pod, Service, ServiceExport, ServiceImport};
+use endpointd_model::{
+    EndpointSlice, Endpoints, Node, Pod, ReferenceGrant, Service, ServiceExport, ServiceImport,
+};
 use serde_json::Value;
 
 use crate::decode::{Decoded, from_json_value};
 use crate::malformed::{Identity, Malformed};
 
-/// An object of one of the five kinds.
+/// An object of one of the kinds that are read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyObject {
     Service(Service),
@@ -14,10 +16,11 @@ pub enum AnyObject {
     Node(Node),
     Endpoints(Endpoints),
     EndpointSlice(EndpointSlice),
+    ReferenceGrant(ReferenceGrant),
 }
 
 /// Kind of the list; apiVersion and kind of its items.
-const LISTS: [(&str, &str, &str); 9] = [
+const LISTS: [(&str, &str, &str); 11] = [
     ("ServiceList", Service::API_VERSION, Service::KIND),
     ("PodList", Pod::API_VERSION, Pod::KIND),
     ("NodeList", Node::API_VERSION, Node::KIND),
@@ -27,6 +30,8 @@ const LISTS: [(&str, &str, &str); 9] = [
     ("ServiceExportList", "multicluster.x-k8s.io/v1alpha1", ServiceExport::KIND),
     ("ServiceImportList", ServiceImport::API_VERSION, ServiceImport::KIND),
     ("ServiceImportList", "multicluster.x-k8s.io/v1alpha1", ServiceImport::KIND),
+    ("ReferenceGrantList", ReferenceGrant::API_VERSION, ReferenceGrant::KIND),
+    ("ReferenceGrantList", "gateway.networking.k8s.io/v1beta1", ReferenceGrant::KIND),
 ];
 
 impl AnyObject {
@@ -51,6 +56,9 @@ impl AnyObject {
             (Endpoints::API_VERSION, Endpoints::KIND) => Self::Endpoints(from_json_value(value)?),
             (EndpointSlice::API_VERSION, EndpointSlice::KIND) => {
                 Self::EndpointSlice(from_json_value(value)?)
+            }
+            (version, ReferenceGrant::KIND) if ReferenceGrant::has_api_version(version) => {
+                Self::ReferenceGrant(from_json_value(value)?)
             }
             // `flatten` leaves only malformed lists.
             (_, _) if item_type(value).is_some() => return Err(malformed("items", "not a list")),

@@ -1,4 +1,4 @@
-//! `metav1.Condition`, as custom resources have it.
+//! `metav1.Condition`, as Services and custom resources have it.
 
 use endpointd_model as model;
 use endpointd_model::ConditionStatus;

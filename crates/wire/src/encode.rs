@@ -10,17 +10,24 @@ use serde_json::Value;
 
 use crate::decode::Decoded;
 use crate::envelope::Encoding;
-use crate::{endpoints, slice};
+use crate::{endpoints, service_status, slice};
 
-/// Encodes the body of a create or an update.
+/// The type of the body of a [`ServiceStatus`](endpointd_model::ServiceStatus).
+pub const PATCH_MEDIA_TYPE: &str = "application/strategic-merge-patch+json";
+
+/// Encodes the body of a create or an update. For the status of a Service it is a patch, in JSON.
 pub fn encode(encoding: Encoding, object: &Object) -> Vec<u8> {
     match (encoding, object) {
-        (Encoding::Protobuf, object) => protobuf::body(object),
+        (Encoding::Protobuf, Object::Slice(slice)) => protobuf::slice_body(slice),
+        (Encoding::Protobuf, Object::Endpoints(endpoints)) => protobuf::endpoints_body(endpoints),
         (Encoding::Json, Object::Slice(slice)) => {
             to_json::<EndpointSlice>(&slice::EndpointSlice::from(slice))
         }
         (Encoding::Json, Object::Endpoints(endpoints)) => {
             to_json::<Endpoints>(&endpoints::Endpoints::from(endpoints))
+        }
+        (Encoding::Json | Encoding::Protobuf, Object::ServiceStatus(status)) => {
+            serde_json::to_vec(&service_status::patch(status)).expect(ALWAYS_JSON)
         }
     }
 }
@@ -34,6 +41,7 @@ pub fn to_json_value(object: &Object) -> Value {
         Object::Endpoints(endpoints) => {
             serde_json::to_value(Typed::of::<Endpoints>(&endpoints::Endpoints::from(endpoints)))
         }
+        Object::ServiceStatus(status) => Ok(service_status::to_json(status)),
     };
     value.expect(ALWAYS_JSON)
 }

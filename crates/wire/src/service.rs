@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::int_or_string::IntOrString;
 use crate::meta::{MapEntry, ObjectMeta, labels, text};
+use crate::service_status::ServiceStatus;
 use crate::service_traffic::{self, SessionAffinityConfig, distribution, read_families};
 use crate::time::Time;
 
@@ -19,6 +20,8 @@ pub struct Service {
     pub metadata: ObjectMeta,
     #[prost(message, required, tag = "2")]
     pub spec: ServiceSpec,
+    #[prost(message, optional, tag = "3")]
+    pub status: Option<ServiceStatus>,
 }
 
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
@@ -68,7 +71,7 @@ impl TryFrom<Service> for model::Service {
     type Error = InvalidResourceVersion;
 
     fn try_from(service: Service) -> Result<Self, Self::Error> {
-        let Service { metadata, spec } = service;
+        let Service { metadata, spec, status } = service;
         let ServiceSpec {
             ports,
             selector,
@@ -87,6 +90,7 @@ impl TryFrom<Service> for model::Service {
             internal_traffic_policy.as_deref(),
         );
         let annotations = labels(metadata.annotations);
+        let condition = status.and_then(ServiceStatus::source_condition);
         Ok(Self {
             namespace: text(metadata.namespace),
             name: text(metadata.name),
@@ -102,7 +106,7 @@ impl TryFrom<Service> for model::Service {
             ports: ports.into_iter().map(model::ServicePort::from).collect(),
             publish_not_ready: publish_not_ready_addresses,
             topology: TopologyMode::of(&annotations),
-            cross_namespace: CrossNamespace::of(&annotations).map(Box::new),
+            cross_namespace: CrossNamespace::of(&annotations, condition).map(Box::new),
             traffic_distribution: distribution(traffic_distribution.as_deref()),
             traffic: (traffic != ServiceTraffic::default()).then(|| Box::new(traffic)),
         })

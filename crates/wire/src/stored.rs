@@ -1,7 +1,7 @@
 //! Decodes the response to a create or an update. The stored object is usually the sent one with
 //! new metadata; then only the metadata is decoded, because equal bytes are equal objects.
 
-use endpointd_model::{EndpointSlice, Endpoints, Meta, Object};
+use endpointd_model::{EndpointSlice, Endpoints, Meta, Object, Service, ServiceStatus};
 use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::decode_varint;
@@ -32,6 +32,9 @@ pub fn decode_stored(
     match sent.object {
         Object::Slice(_) => decode(encoding, answer).map(Object::Slice),
         Object::Endpoints(_) => decode(encoding, answer).map(Object::Endpoints),
+        Object::ServiceStatus(_) => {
+            decode::<Service>(encoding, answer).map(|one| Object::ServiceStatus(one.into()))
+        }
     }
 }
 
@@ -64,6 +67,9 @@ fn with_meta(object: &Object, meta: Meta) -> Object {
         }
         Object::Endpoints(Endpoints { meta: _, subsets }) => {
             Object::Endpoints(Endpoints { meta, subsets: subsets.clone() })
+        }
+        Object::ServiceStatus(ServiceStatus { meta: _, condition }) => {
+            Object::ServiceStatus(ServiceStatus { meta, condition: condition.clone() })
         }
     }
 }

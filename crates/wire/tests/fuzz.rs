@@ -105,6 +105,9 @@ fn check_by_value(value: &Value) {
             AnyObject::EndpointSlice(_) => {
                 decode(Encoding::Json, &body).map(AnyObject::EndpointSlice)
             }
+            AnyObject::ReferenceGrant(_) => {
+                decode(Encoding::Json, &body).map(AnyObject::ReferenceGrant)
+            }
         };
         assert_eq!(by_bytes, Ok(object));
     }
@@ -141,6 +144,8 @@ fn fuzz_wire_stored() {
             let full = match object {
                 Object::Slice(_) => decode(Encoding::Protobuf, &answer).map(Object::Slice),
                 Object::Endpoints(_) => decode(Encoding::Protobuf, &answer).map(Object::Endpoints),
+                Object::ServiceStatus(_) => decode::<Service>(Encoding::Protobuf, &answer)
+                    .map(|service| Object::ServiceStatus(service.into())),
             };
             assert_eq!(short, full);
             outcomes += &outcome(full);

@@ -127,6 +127,7 @@ impl InMemoryDriver {
             WatchedResource::Pods => (0..layout.n_pods).for_each(|number| self.apply_pod(number)),
             WatchedResource::Endpoints => self.list_dump(PublishedResource::Endpoints),
             WatchedResource::Slices => self.list_dump(PublishedResource::Slices),
+            WatchedResource::ReferenceGrants => {}
         }
     }
 
@@ -141,6 +142,7 @@ impl InMemoryDriver {
                 Object::Endpoints(endpoints) => {
                     ResourceEvent::Endpoints(ObjectEvent::Applied(endpoints))
                 }
+                Object::ServiceStatus(_) => continue,
             });
         }
     }
@@ -209,6 +211,7 @@ impl InMemoryDriver {
         let meta: &mut Meta = match object {
             Object::Slice(slice) => &mut slice.meta,
             Object::Endpoints(endpoints) => &mut endpoints.meta,
+            Object::ServiceStatus(status) => &mut status.meta,
         };
         meta.resource_version = self.version.into();
         if meta.uid.is_empty() {
@@ -236,6 +239,9 @@ fn decoded(resource: PublishedResource, body: &Bytes) -> Object {
     let read = match resource {
         PublishedResource::Slices => decode(Encoding::Protobuf, body).map(Object::Slice),
         PublishedResource::Endpoints => decode(Encoding::Protobuf, body).map(Object::Endpoints),
+        PublishedResource::ServiceStatus => {
+            unreachable!("no controller of this benchmark writes a condition")
+        }
     };
     read.expect("we encoded the object")
 }

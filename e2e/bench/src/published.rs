@@ -139,7 +139,10 @@ impl Published {
                         });
                     }
                 }
-                ResourceEvent::Service(_) | ResourceEvent::Pod(_) | ResourceEvent::Node(_) => {}
+                ResourceEvent::Service(_)
+                | ResourceEvent::Pod(_)
+                | ResourceEvent::Node(_)
+                | ResourceEvent::ReferenceGrant(_) => {}
             },
             WatchSignal::InitDone(_) => self.n_kinds_listed += 1,
             WatchSignal::InitStarted

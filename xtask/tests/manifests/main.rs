@@ -3,6 +3,7 @@
 
 mod chart;
 mod components;
+mod imports;
 mod multicluster;
 
 use std::collections::BTreeSet;

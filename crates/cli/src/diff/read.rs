@@ -36,15 +36,25 @@ pub async fn read(
     match scope {
         Scope::AllNamespaces => list(client, &resources, &mut loaded).await?,
         Scope::Namespace(namespace) => {
-            let (nodes, others): (Vec<_>, Vec<_>) =
-                resources.into_iter().partition(|one| *one == WatchedResource::Nodes);
+            let is_global = |one: &WatchedResource| is_read_everywhere(*one, controllers);
+            let (global, others): (Vec<_>, Vec<_>) = resources.into_iter().partition(is_global);
             for resource in others {
                 read_namespace(client, resource, namespace, &mut loaded).await?;
             }
-            list(client, &nodes, &mut loaded).await?;
+            list(client, &global, &mut loaded).await?;
         }
     }
     Ok(loaded)
+}
+
+/// Nodes have no namespace. The sources of imported endpoints, and the grants, are in any.
+fn is_read_everywhere(resource: WatchedResource, controllers: &BTreeSet<Controller>) -> bool {
+    let imports = controllers.contains(&Controller::Import);
+    match resource {
+        WatchedResource::Nodes | WatchedResource::ReferenceGrants => true,
+        WatchedResource::Services | WatchedResource::Slices => imports,
+        WatchedResource::Pods | WatchedResource::Endpoints => false,
+    }
 }
 
 /// The lists with which watches begin; each is consistent.
@@ -128,6 +138,7 @@ fn apply(loaded: &mut LoadedObjects, shared: &mut SharedParts, event: ResourceEv
             put(&mut cluster.endpoints, event, |one| one.meta.key());
         }
         ResourceEvent::Slice(event) => put(&mut cluster.slices, event, |one| one.meta.key()),
+        ResourceEvent::ReferenceGrant(event) => put(&mut cluster.grants, event, |one| one.key()),
     }
 }
 
@@ -149,7 +160,7 @@ async fn read_namespace(
         WatchedResource::Pods => PODS,
         WatchedResource::Endpoints => ENDPOINTS,
         WatchedResource::Slices => ENDPOINT_SLICES,
-        WatchedResource::Nodes => return Ok(()),
+        WatchedResource::Nodes | WatchedResource::ReferenceGrants => return Ok(()),
     };
     let path = resource.path(Some(namespace));
     let list = client.list_values(&path, &ListOptions::default()).await;

@@ -56,6 +56,7 @@ fn object(terminal: &Terminal, out: &mut String, compared: &ComparedWrite) {
     let kind = match write.resource() {
         PublishedResource::Slices => "slice",
         PublishedResource::Endpoints => "endpoints",
+        PublishedResource::ServiceStatus => "status of Service",
     };
     let change_kind = match write {
         Write::Create(_) => ChangeKind::Added,

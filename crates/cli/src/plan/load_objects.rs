@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Node, Pod, Service, SharedStr, names};
+use endpointd_model::{
+    EndpointSlice, Endpoints, Key, Node, Pod, ReferenceGrant, Service, SharedStr, names,
+};
 use endpointd_plan::ClusterState;
 use endpointd_wire::{AnyObject, Decoded, Identity, Malformed};
 
@@ -76,7 +78,8 @@ impl LoadedObjects {
     }
 
     fn put(&mut self, object: AnyObject) -> Previous {
-        let ClusterState { services, pods, nodes, endpoints, slices, .. } = &mut self.cluster;
+        let ClusterState { services, pods, nodes, endpoints, slices, grants, .. } =
+            &mut self.cluster;
         match object {
             AnyObject::Service(one) => put(services, one.key(), one),
             AnyObject::Pod(one) => {
@@ -86,6 +89,7 @@ impl LoadedObjects {
             AnyObject::Node(one) => put(nodes, one.name.clone(), one),
             AnyObject::Endpoints(one) => put(endpoints, one.meta.key(), one),
             AnyObject::EndpointSlice(one) => put(slices, one.meta.key(), one),
+            AnyObject::ReferenceGrant(one) => put(grants, one.key(), one),
         }
     }
 
@@ -137,6 +141,9 @@ fn parts(object: &mut AnyObject) -> Parts<'_> {
         }
         AnyObject::EndpointSlice(EndpointSlice { meta, .. }) => {
             (EndpointSlice::KIND, Some(&mut meta.namespace), &meta.name)
+        }
+        AnyObject::ReferenceGrant(one) => {
+            (ReferenceGrant::KIND, Some(&mut one.namespace), &one.name)
         }
     };
     Parts { kind, namespace, name }

@@ -17,6 +17,7 @@ pub fn controller_label(controller: Controller) -> &'static str {
         Controller::Slices => "endpointslice",
         Controller::Endpoints => "endpoints",
         Controller::Mirror => "mirroring",
+        Controller::Import => "import",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Object, Protocol, PublishedResource, Subset, Write,
+    EndpointSlice, Endpoints, Object, Protocol, PublishedResource, ServiceStatus, Subset, Write,
+    names,
 };
 use endpointd_plan::ClusterState;
 
@@ -28,6 +29,7 @@ impl WriteSummary {
         write.object().map(|object| match object {
             Object::Slice(slice) => Self::of_slice(slice),
             Object::Endpoints(endpoints) => Self::of_endpoints(endpoints),
+            Object::ServiceStatus(status) => Self::of_status(status),
         })
     }
 
@@ -37,6 +39,9 @@ impl WriteSummary {
         match write.resource() {
             PublishedResource::Slices => cluster.slices.get(&key).map(Self::of_slice),
             PublishedResource::Endpoints => cluster.endpoints.get(&key).map(Self::of_endpoints),
+            PublishedResource::ServiceStatus => {
+                cluster.services.get(&key).map(|one| Self::of_status(&one.clone().into()))
+            }
         }
     }
 
@@ -47,6 +52,15 @@ impl WriteSummary {
             place: format!("{} {}", slice.address_type, ports_text(ports)),
             counts: counts(slice.endpoints.len(), "endpoint", n_ready),
         }
+    }
+
+    fn of_status(status: &ServiceStatus) -> Self {
+        let condition = status.condition.as_ref();
+        let counts = condition.map_or_else(
+            || "none".to_owned(),
+            |one| format!("{} {}: {}", one.status.as_str(), one.reason, one.message),
+        );
+        Self { place: format!("condition {}", names::SOURCE_CONDITION), counts }
     }
 
     fn of_endpoints(endpoints: &Endpoints) -> Self {

@@ -56,7 +56,7 @@ fn settings(flags: &Flags, seed: u64) -> Result<Settings, CliError> {
                 "`--controllers` selects no controller: `{}`",
                 flags.controllers.controllers.join(",")
             ),
-            "by default all three run",
+            "by default the three of Kubernetes run",
         ));
     }
     let work = &flags.work;
@@ -99,6 +99,8 @@ fn controller_settings(
             "mirroring-endpointslice-updates-batch-period",
             &work.mirroring_endpointslice_updates_batch_period,
         ),
+        // Its changes were batched when the slices of the source were written.
+        Controller::Import => return Ok(ControllerSettings::new(controller)),
     };
     Ok(ControllerSettings {
         controller,

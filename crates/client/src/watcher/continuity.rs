@@ -68,7 +68,7 @@ impl Watcher {
     /// A consistent list of the newest object alone: its version is that of the whole resource.
     async fn compare_with_server<T: Watched>(&self, position: ResourceVersion) -> Continuity {
         let newest = self.newest.as_ref();
-        let request = ApiRequest::of_check(T::RESOURCE, newest.map(|newest| &newest.key));
+        let request = ApiRequest::of_check(self.location, newest.map(|newest| &newest.key));
         let request = self.client.with_accept(request);
         let read = self.client.transport.request(&request, CHECK_TIMEOUT, ERROR_BYTES_MAX).await;
         let Ok(response) = read else { return Continuity::Continues };

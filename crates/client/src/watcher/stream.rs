@@ -45,7 +45,7 @@ impl Watcher {
         &mut self,
         start: Start,
     ) -> Result<WatchEnd, ReceiverGone> {
-        let request = ApiRequest::of_watch(T::RESOURCE, start, fastrand::u64(WATCH_SECS));
+        let request = ApiRequest::of_watch(self.location, start, fastrand::u64(WATCH_SECS));
         let request = self.client.with_accept(request);
         let response = match self.client.transport.open(&request, HEAD_TIMEOUT).await {
             Ok(response) => response,

@@ -1,8 +1,8 @@
-//! The differences between the five watched resources.
+//! The differences between the watched resources.
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, Meta, Node, ObjectEvent, Pod, ResourceEvent, ResourceVersion,
-    Service, SharedStr, Uid, WatchedResource,
+    EndpointSlice, Endpoints, Key, Meta, Node, ObjectEvent, Pod, ReferenceGrant, ResourceEvent,
+    ResourceVersion, Service, SharedStr, Uid, WatchedResource,
 };
 use endpointd_wire::{Decoded, Deletion};
 
@@ -123,6 +123,28 @@ impl Watched for EndpointSlice {
 
     fn version(&self) -> ResourceVersion {
         self.meta.resource_version
+    }
+}
+
+impl Watched for ReferenceGrant {
+    const RESOURCE: WatchedResource = WatchedResource::ReferenceGrants;
+
+    fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::ReferenceGrant(event)
+    }
+
+    fn of_deletion(deletion: Deletion) -> Self {
+        let Deletion { namespace, name, resource_version, .. } = deletion;
+        let (namespace, name) = (namespace.into(), name.into());
+        Self { namespace, name, resource_version, ..Self::default() }
+    }
+
+    fn key(&self) -> Key {
+        ReferenceGrant::key(self)
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
     }
 }
 

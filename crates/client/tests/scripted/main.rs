@@ -2,6 +2,7 @@
 
 mod continuity;
 mod elections;
+mod optional_resource;
 mod requests;
 mod server;
 mod term_ends;

@@ -1,4 +1,4 @@
-//! How recent each cached object is: the one rule by which all five resources accept updates.
+//! How recent each cached object is: the one rule by which all resources accept updates.
 
 use endpointd_model::ResourceVersion;
 
@@ -89,9 +89,10 @@ impl Freshness {
     }
 
     /// Whether a complete list with this epoch and version shows that the object is gone. An
-    /// object newer than the list was created after it.
+    /// object newer than the list was created after it. A list of a resource that is not served any
+    /// more has no version.
     pub fn is_missing_from(&self, epoch: ListEpoch, listed: ResourceVersion) -> bool {
-        self.epoch < epoch && self.version <= listed
+        self.epoch < epoch && (listed == ResourceVersion::NONE || self.version <= listed)
     }
 }
 

@@ -7,7 +7,7 @@ use endpointd_model::{
 use hashbrown::HashMap;
 
 use super::cached::{Accept, Cached, Freshness};
-use super::compact::{CompactObject, Identity};
+use super::compact::CompactObject;
 use super::selector_index::push_exact;
 use super::{Cache, DirtyKeys, ListEpoch, Namespace};
 use crate::interner::Interner;
@@ -25,10 +25,10 @@ pub struct Published {
 /// A compact slice, and the fields that are needed without decoding it.
 #[derive(Debug)]
 pub struct CachedSlice {
-    uid: Uid,
-    compact: CompactObject,
+    pub(super) uid: Uid,
+    pub(super) compact: CompactObject,
     /// The Service that its label names.
-    service: Option<SharedStr>,
+    pub(super) service: Option<SharedStr>,
     /// The controller of ours that its label names.
     controller: Option<Controller>,
 }
@@ -36,8 +36,8 @@ pub struct CachedSlice {
 /// Compact Endpoints, likewise.
 #[derive(Debug)]
 pub struct CachedEndpoints {
-    uid: Uid,
-    compact: CompactObject,
+    pub(super) uid: Uid,
+    pub(super) compact: CompactObject,
     /// Written by our controller, and not a leader election lock.
     is_ours: bool,
     is_lock: bool,
@@ -95,16 +95,30 @@ impl Published {
             || self.slices_of(name).iter().any(|slice| self.is_mirrored(slice))
     }
 
+    /// Whether the import controller could have something to write for this Service.
+    pub fn may_import(&self, service: &Service) -> bool {
+        let cross = service.cross_namespace.as_ref();
+        cross.is_some_and(|cross| cross.from.is_some() || cross.condition.is_some())
+            || self.slices_of(&service.name).iter().any(|slice| self.is_imported(slice))
+    }
+
     fn is_mirrored(&self, slice: &str) -> bool {
-        let slice = self.slices.get(slice);
-        slice.is_some_and(|cached| cached.object.controller == Some(Controller::Mirror))
+        self.controller_of(slice) == Some(Controller::Mirror)
+    }
+
+    fn is_imported(&self, slice: &str) -> bool {
+        self.controller_of(slice) == Some(Controller::Import)
+    }
+
+    fn controller_of(&self, slice: &str) -> Option<Controller> {
+        self.slices.get(slice)?.object.controller
     }
 
     fn has_our_endpoints(&self, name: &str) -> bool {
         self.endpoints.get(name).is_some_and(|cached| cached.object.is_ours)
     }
 
-    fn n_compact_bytes(&self) -> usize {
+    pub(super) fn n_compact_bytes(&self) -> usize {
         let slices = self.slices.values().map(|cached| &cached.object.compact);
         let endpoints = self.endpoints.values().map(|cached| &cached.object.compact);
         slices.chain(endpoints).map(CompactObject::n_bytes).sum()
@@ -177,6 +191,7 @@ fn controller_of(labels: &Labels) -> Option<Controller> {
     match labels.get(names::MANAGED_BY)?.as_ref() {
         names::MANAGED_BY_SLICES => Some(Controller::Slices),
         names::MANAGED_BY_MIRROR => Some(Controller::Mirror),
+        names::MANAGED_BY_IMPORT => Some(Controller::Import),
         _ => None,
     }
 }
@@ -194,8 +209,16 @@ impl Cache {
             return false;
         }
         match object {
-            Object::Slice(slice) => self.put_slice(&slice, origin, epoch, dirty),
+            Object::Slice(slice) => {
+                let before = self.slice_of_source(&slice.meta.key());
+                let is_newer = self.put_slice(&slice, origin, epoch, dirty);
+                if is_newer {
+                    self.add_affected_by_source_slice(before.as_ref(), Some(&slice), dirty);
+                }
+                is_newer
+            }
             Object::Endpoints(endpoints) => self.put_endpoints(&endpoints, origin, epoch, dirty),
+            Object::ServiceStatus(status) => self.put_service_status(status, epoch, dirty),
         }
     }
 
@@ -335,8 +358,15 @@ impl Cache {
     ) -> bool {
         let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return false };
         let is_removed = match resource {
-            PublishedResource::Slices => self.remove_slice(id, &key.name, dirty),
+            PublishedResource::Slices => {
+                let before = self.slice_of_source(key);
+                let is_removed = self.remove_slice(id, &key.name, dirty);
+                self.add_affected_by_source_slice(before.as_ref(), None, dirty);
+                is_removed
+            }
             PublishedResource::Endpoints => self.remove_endpoints(id, &key.name, dirty),
+            // Only its Service can be removed.
+            PublishedResource::ServiceStatus => false,
         };
         self.drop_namespace_if_empty(id);
         is_removed
@@ -360,39 +390,5 @@ impl Cache {
         self.n_compact_bytes -= old.object.compact.n_bytes();
         self.add_affected_by_endpoints(id, name, Origin::Observed, dirty);
         true
-    }
-
-    pub fn object(&self, resource: PublishedResource, key: &Key) -> Option<PublishedObject> {
-        let published = &self.namespace(&key.namespace)?.published;
-        let (uid, version) = match resource {
-            PublishedResource::Slices => {
-                let cached = published.slices.get(&key.name)?;
-                (&cached.object.uid, cached.version())
-            }
-            PublishedResource::Endpoints => {
-                let cached = published.endpoints.get(&key.name)?;
-                (&cached.object.uid, cached.version())
-            }
-        };
-        Some(PublishedObject { uid: uid.clone(), version })
-    }
-
-    pub fn slice(&self, key: &Key) -> Option<EndpointSlice> {
-        let Namespace { name: namespace, published, .. } = self.namespace(&key.namespace)?;
-        let (name, Cached { object, .. }) = published.slices.get_key_value(&key.name)?;
-        let identity = Identity { namespace, name, uid: &object.uid };
-        Some(object.compact.decode_slice(&identity, &self.strings))
-    }
-
-    pub fn endpoints(&self, key: &Key) -> Option<Endpoints> {
-        let Namespace { name: namespace, published, .. } = self.namespace(&key.namespace)?;
-        let (name, Cached { object, .. }) = published.endpoints.get_key_value(&key.name)?;
-        let identity = Identity { namespace, name, uid: &object.uid };
-        Some(object.compact.decode_endpoints(&identity, &self.strings))
-    }
-
-    /// Counted object by object, to check `n_compact_bytes`.
-    pub(super) fn count_compact_bytes(&self) -> usize {
-        self.namespaces.iter().map(|(_, namespace)| namespace.published.n_compact_bytes()).sum()
     }
 }

@@ -1,4 +1,4 @@
-//! The five resources in one place: what a watch event, a live read, and a complete list change,
+//! The resources in one place: what a watch event, a live read, and a complete list change,
 //! and what follows for the controllers.
 
 use endpointd_model::{
@@ -114,6 +114,12 @@ impl Cache {
             ResourceEvent::Slice(ObjectEvent::Deleted(slice)) => {
                 self.delete_published(&Object::Slice(slice), &mut changes);
             }
+            ResourceEvent::ReferenceGrant(ObjectEvent::Applied(grant)) => {
+                self.put_grant(grant, epoch, &mut changes.dirty);
+            }
+            ResourceEvent::ReferenceGrant(ObjectEvent::Deleted(grant)) => {
+                self.remove_grant(&grant.key(), &mut changes.dirty);
+            }
         }
         changes
     }
@@ -142,6 +148,7 @@ impl Cache {
                 WatchedResource::Slices => {
                     self.remove_object(PublishedResource::Slices, &key, &mut changes.dirty);
                 }
+                WatchedResource::ReferenceGrants => self.remove_grant(&key, &mut changes.dirty),
             }
         }
         if let Some(resource) = published(resource) {
@@ -173,6 +180,7 @@ impl Cache {
             WatchedResource::Nodes => self.nodes.contains(&key.name),
             WatchedResource::Endpoints => self.object(PublishedResource::Endpoints, key).is_some(),
             WatchedResource::Slices => self.object(PublishedResource::Slices, key).is_some(),
+            WatchedResource::ReferenceGrants => self.version(resource, key).is_some(),
         }
     }
 
@@ -190,6 +198,7 @@ impl Cache {
             WatchedResource::Nodes => self.nodes.n_cached(),
             WatchedResource::Endpoints => self.n_endpoints,
             WatchedResource::Slices => self.n_slices,
+            WatchedResource::ReferenceGrants => self.n_grants(),
         }
     }
 
@@ -209,6 +218,7 @@ impl Cache {
                 let published = &self.namespace(&key.namespace)?.published;
                 published.slices.get(&key.name)?.freshness()
             }
+            WatchedResource::ReferenceGrants => self.imports.as_ref()?.grants.get(key)?.freshness(),
         };
         Some(freshness.version())
     }
@@ -230,6 +240,9 @@ impl Cache {
             WatchedResource::Slices => {
                 let published = &mut self.namespace_mut(key)?.published;
                 Some(published.slices.get_mut(&key.name)?.freshness_mut())
+            }
+            WatchedResource::ReferenceGrants => {
+                Some(self.imports.as_mut()?.grants.get_mut(key)?.freshness_mut())
             }
         }
     }
@@ -259,6 +272,11 @@ impl Cache {
             WatchedResource::Services => self.keys_of(|one| &one.services, is_missing),
             WatchedResource::Endpoints => self.keys_of(|one| &one.published.endpoints, is_missing),
             WatchedResource::Slices => self.keys_of(|one| &one.published.slices, is_missing),
+            WatchedResource::ReferenceGrants => {
+                let grants = self.imports.iter().flat_map(|imports| &imports.grants);
+                let missing = grants.filter(|(_, grant)| is_missing(grant.freshness()));
+                missing.map(|(key, _)| key.clone()).collect()
+            }
         };
         keys.sort_unstable();
         keys
@@ -313,6 +331,9 @@ fn published(resource: WatchedResource) -> Option<PublishedResource> {
     match resource {
         WatchedResource::Endpoints => Some(PublishedResource::Endpoints),
         WatchedResource::Slices => Some(PublishedResource::Slices),
-        WatchedResource::Services | WatchedResource::Pods | WatchedResource::Nodes => None,
+        WatchedResource::Services
+        | WatchedResource::Pods
+        | WatchedResource::Nodes
+        | WatchedResource::ReferenceGrants => None,
     }
 }

@@ -1,8 +1,8 @@
 //! Services, and the keys that a change of a Service concerns.
 
 use endpointd_model::{
-    Controller, InvolvedKind, Key, PublishedResource, ResourceVersion, Selection, Service,
-    ServicePort, SharedStr, TargetPort, Uid,
+    Controller, InvolvedKind, Key, Meta, PublishedResource, ResourceVersion, Selection, Service,
+    ServicePort, ServiceStatus, SharedStr, TargetPort, Uid, WatchedResource,
 };
 
 use super::cached::{Accept, Cached, Freshness};
@@ -34,12 +34,41 @@ impl Cache {
         let old = namespace.services.remove(&name).map(|cached| cached.object);
         let is_replaced = old.as_ref().is_some_and(|old| old.uid != service.uid);
         self.n_services += usize::from(old.is_none());
-        if old.as_ref() != Some(&service) {
+        if old.as_ref().is_some_and(|old| only_condition_differs(old, &service)) {
+            dirty.add(Controller::Import, service.key(), Priority::Live);
+        } else if old.as_ref() != Some(&service) {
             update_selector(namespace, old.as_ref(), &service);
             add_affected_by_service(namespace, &service, dirty);
+            self.follow_imports(&service.key(), old.as_ref(), Some(&service), dirty);
         }
+        let namespace = &mut self.namespaces[id as usize];
         namespace.services.insert(name, Cached::new(service, freshness));
         is_replaced
+    }
+
+    /// The response to a write of the condition. The rest of the Service is as it was: the write
+    /// named its version.
+    pub fn put_service_status(
+        &mut self,
+        status: ServiceStatus,
+        epoch: ListEpoch,
+        dirty: &mut DirtyKeys,
+    ) -> bool {
+        let ServiceStatus { meta, condition } = status;
+        let Some(cached) = self.service(&meta.key()) else { return false };
+        if cached.uid != meta.uid || self.is_at_least(&meta) {
+            return false;
+        }
+        let mut service = cached.clone();
+        service.set_condition(condition);
+        service.resource_version = meta.resource_version;
+        self.put_service(service, epoch, dirty);
+        true
+    }
+
+    fn is_at_least(&self, meta: &Meta) -> bool {
+        let cached = self.version(WatchedResource::Services, &meta.key());
+        cached.is_some_and(|cached| cached >= meta.resource_version)
     }
 
     fn intern_service(&mut self, mut service: Service, name: &SharedStr) -> Service {
@@ -63,6 +92,7 @@ impl Cache {
         self.n_services -= 1;
         namespace.selectors.remove_service(&key.name, &cached.object.selector);
         add_orphan(namespace, &key.name, dirty);
+        self.follow_imports(key, Some(&cached.object), None, dirty);
         self.drop_namespace_if_empty(id);
     }
 
@@ -137,6 +167,19 @@ fn update_selector(namespace: &mut Namespace, old: Option<&Service>, new: &Servi
     namespace.selectors.add_service(&new.name, &new.selector);
 }
 
+/// Other controllers do not read it.
+fn only_condition_differs(old: &Service, new: &Service) -> bool {
+    let condition =
+        |service: &Service| service.cross_namespace.as_ref().and_then(|one| one.condition.clone());
+    let wanted = condition(new);
+    if condition(old) == wanted {
+        return false;
+    }
+    let mut changed = old.clone();
+    changed.set_condition(wanted);
+    changed == *new
+}
+
 fn add_affected_by_service(namespace: &Namespace, service: &Service, dirty: &mut DirtyKeys) {
     match service.selection() {
         Selection::Pods(_) => {
@@ -149,6 +192,9 @@ fn add_affected_by_service(namespace: &Namespace, service: &Service, dirty: &mut
     // mirrored slices in the cache tell as much with fewer syncs.
     if namespace.published.may_mirror(&service.name, Some(service)) {
         dirty.add(Controller::Mirror, service.key(), Priority::Live);
+    }
+    if namespace.published.may_import(service) {
+        dirty.add(Controller::Import, service.key(), Priority::Live);
     }
 }
 

@@ -1,9 +1,11 @@
 //! The inputs of one plan for one key, from the cache.
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr, names};
+use endpointd_model::{
+    EndpointSlice, Endpoints, Key, Pod, ReferenceGrant, Service, SharedStr, WatchedResource, names,
+};
 use endpointd_plan::{
-    CarriedState, EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode,
-    SliceSnapshot, Topology,
+    CarriedState, EndpointsSnapshot, ImportSnapshot, MirrorSnapshot, NamesInUse, NodeState,
+    PodOnNode, SliceSnapshot, Topology, slices_named_as_copy,
 };
 
 use super::published::Published;
@@ -32,6 +34,19 @@ pub struct MirrorInputs<'a> {
     endpoints: Option<Endpoints>,
     slices: Vec<EndpointSlice>,
     names_in_use: SliceNames<'a>,
+}
+
+/// For the import controller.
+pub struct ImportInputs<'a> {
+    /// With its version, which the write of its condition names.
+    service: Option<Service>,
+    /// The Service that the consumer names, which may not exist.
+    source_key: Option<Key>,
+    source: Option<&'a Service>,
+    source_slices: Vec<EndpointSlice>,
+    grants: Vec<&'a ReferenceGrant>,
+    slices: Vec<EndpointSlice>,
+    topology: &'a Topology,
 }
 
 /// Of all slices of a namespace.
@@ -75,6 +90,34 @@ impl Cache {
             endpoints: self.endpoints(key),
             slices: self.slices_of(key),
             names_in_use: self.slice_names(key),
+        }
+    }
+
+    pub fn import_inputs(&self, key: &Key) -> ImportInputs<'_> {
+        let version = self.version(WatchedResource::Services, key).unwrap_or_default();
+        let with_version = |one: &Service| Service { resource_version: version, ..one.clone() };
+        let service = self.service(key).map(with_version);
+        let source_key = service.as_ref().and_then(Service::source);
+        let source_slices = source_key.as_ref().map(|source| self.slices_of(source));
+        let source_slices = source_slices.unwrap_or_default();
+        let mut slices = self.slices_of(key);
+        let labelled =
+            |slice: &EndpointSlice| slice.meta.labels.has(names::SERVICE_NAME, &key.name);
+        for source in &source_slices {
+            // A copy whose label was edited is found by its name.
+            let find =
+                |name: &SharedStr| self.slice(&Key::new(key.namespace.clone(), name.clone()));
+            let named = slices_named_as_copy(&key.name, source, find);
+            slices.extend(named.into_iter().filter(|slice| !labelled(slice)));
+        }
+        ImportInputs {
+            source: source_key.as_ref().and_then(|source| self.service(source)),
+            grants: source_key.iter().flat_map(|one| self.grants_in(&one.namespace)).collect(),
+            topology: self.topology(),
+            service,
+            source_key,
+            source_slices,
+            slices,
         }
     }
 
@@ -167,5 +210,24 @@ impl MirrorInputs<'_> {
 
     pub fn has_endpoints(&self) -> bool {
         self.endpoints.is_some()
+    }
+}
+
+impl ImportInputs<'_> {
+    pub fn snapshot<'s>(&'s self, carried: &'s CarriedState) -> ImportSnapshot<'s> {
+        ImportSnapshot {
+            service: self.service.as_ref(),
+            source: self.source,
+            source_slices: self.source_slices.iter().collect(),
+            grants: self.grants.clone(),
+            slices: self.slices.iter().collect(),
+            topology: self.topology,
+            carried,
+        }
+    }
+
+    /// The source that the consumer names, if it is not cached.
+    pub fn absent_source(&self) -> Option<&Key> {
+        self.source_key.as_ref().filter(|_| self.source.is_none())
     }
 }

@@ -3,20 +3,27 @@
 use endpointd_model::{Controller, Key, LiveRead};
 
 use super::Controllers;
-use crate::cache::ObjectChange;
+use crate::cache::{Cache, ObjectChange};
 
 impl Controllers {
     /// An object was deleted: records what the next plans of its key, which is enqueued by now, must
     /// know of it.
-    pub fn record_deletion(&mut self, change: &ObjectChange) {
+    pub fn record_deletion(&mut self, change: &ObjectChange, cache: &Cache) {
         let (ObjectChange::ServiceDeleted(key, _) | ObjectChange::EndpointsDeleted(key, _)) =
             change
         else {
             return;
         };
         for state in &mut self.states {
-            if state.queue.phase(key).is_some() {
-                state.keys.entry(key).reported_deletions.record(change);
+            // The plan of a consumer rests on its source.
+            let consumers = match state.settings.controller {
+                Controller::Import => cache.consumers_of(key).collect(),
+                Controller::Slices | Controller::Endpoints | Controller::Mirror => Vec::new(),
+            };
+            for key in consumers.into_iter().chain([key]) {
+                if state.queue.phase(key).is_some() {
+                    state.keys.entry(key).reported_deletions.record(change);
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 use endpointd_model::{Failure, Key, PublishedResource};
 
 use super::{ControllerState, Controllers, Work};
-use crate::deferred_deletes::OrderedWrites;
+use crate::deferred_writes::OrderedWrites;
 use crate::in_flight::SyncEnd;
 use crate::refused_writes::{Permitted, RefusedWrites, is_refusal};
 use crate::requests::{PendingWrite, Verb};

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use endpointd_model::{
-    Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, PublishedResource, WriteResult,
+    Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, Object, PublishedResource,
+    WriteResult,
 };
 
 use super::Engine;
-use crate::failure_events::write_failure_event;
 use crate::in_flight::{Owner, ReadOutcome};
 use crate::observed::version_of;
 use crate::requests::{PendingRead, PendingRequest, Verb};
 use crate::retry::NODE_RETRY;
 use crate::throttling::Waits;
+use crate::write_events::{condition_event, write_failure_event};
 use crate::{MonotonicTime, RequestId};
 
 impl Engine {
@@ -30,6 +31,12 @@ impl Engine {
         }
         if matches!(result, WriteResult::Stored(_) | WriteResult::Deleted) {
             self.controllers.of_mut(&request.owner).record_accepted(&request);
+        }
+        if let WriteResult::Stored(object) = &result
+            && let Object::ServiceStatus(status) = &**object
+            && let Some(record) = condition_event(status)
+        {
+            self.record_event(&request.owner, record);
         }
         if let WriteResult::Throttled { after_secs } = &result {
             self.throttle(&request.owner, *after_secs, now);
@@ -63,9 +70,9 @@ impl Engine {
                     false => self.apply_live_read(&request, result, now),
                 };
                 if let Some(unanswered) = self.syncs.on_read(&request, outcome)
-                    && let LiveRead::Object(resource, key) = &request.read
+                    && let Some((resource, key)) = written(&request.read)
                 {
-                    let write = (unanswered.verb, *resource, key);
+                    let write = (unanswered.verb, resource, key);
                     self.record_write_failure(&request.owner, write, &unanswered.failure, now);
                 }
                 self.advance(&request.owner, now);
@@ -156,5 +163,14 @@ impl Engine {
     pub(super) fn expedite_server_errors(&mut self, now: MonotonicTime) {
         let is_over = |kind| kind == FailureKind::ServerError;
         self.controllers.expedite_failed(is_over, now, &mut self.jitter);
+    }
+}
+
+/// What the write changes whose outcome this read shows.
+fn written(read: &LiveRead) -> Option<(PublishedResource, &Key)> {
+    match read {
+        LiveRead::Object(resource, key) => Some((*resource, key)),
+        LiveRead::Service(key) => Some((PublishedResource::ServiceStatus, key)),
+        LiveRead::Node(_) => None,
     }
 }

@@ -12,8 +12,8 @@ fn summary() -> Box<SyncSummary> {
     Box::new(SyncSummary::new(Controller::Slices, Key::new("ns", "web")))
 }
 
-fn delete(depends_on: &[u64]) -> DeferredDelete {
-    DeferredDelete { write: deletion(), depends_on: ids(depends_on) }
+fn delete(depends_on: &[u64]) -> DeferredWrite {
+    DeferredWrite { write: deletion(), depends_on: ids(depends_on) }
 }
 
 fn deletion() -> Write {
@@ -75,7 +75,7 @@ fn answer(sync: &mut InFlightSync, results: &[WriteResult]) {
 fn deletes_are_sent_after_all_other_writes_succeeded() {
     let mut sync = writing();
     answer(&mut sync, &[stored(), stored()]);
-    assert_eq!(sync.next_step(true), Step::Delete(vec![deletion()]));
+    assert_eq!(sync.next_step(true), Step::WriteDeferred(vec![deletion()]));
     assert_eq!(sync.next_step(true), Step::Wait);
     sync.on_write_result(RequestId(3), &request(Verb::Delete, "web-old"), &WriteResult::Deleted);
     assert_eq!(sync.next_step(true), Step::Finish);
@@ -109,7 +109,7 @@ fn write_without_response_cancels_only_the_deletes_that_depend_on_it() {
     for (depends_on, is_sent) in [(1, false), (2, true)] {
         let mut sync = InFlightSync::writing(start(), summary(), 2, vec![delete(&[depends_on])]);
         answer(&mut sync, &[WriteResult::NoResponse(failure()), stored()]);
-        assert_eq!(matches!(sync.next_step(true), Step::Delete(_)), is_sent);
+        assert_eq!(matches!(sync.next_step(true), Step::WriteDeferred(_)), is_sent);
     }
 }
 
@@ -163,7 +163,7 @@ fn deletes_are_dropped_if_leadership_was_lost_meanwhile() {
 #[test]
 fn conflict_of_a_delete_is_read_as_well() {
     let mut sync = InFlightSync::writing(start(), summary(), 0, vec![delete(&[])]);
-    assert_eq!(sync.next_step(true), Step::Delete(vec![deletion()]));
+    assert_eq!(sync.next_step(true), Step::WriteDeferred(vec![deletion()]));
     sync.on_write_result(RequestId(1), &request(Verb::Delete, "web-old"), &conflict());
     assert_eq!(sync.next_step(true), Step::Read([read("web-old")].into()));
 }

@@ -23,7 +23,7 @@ pub struct Cluster {
     pub now: MonotonicTime,
     pub api: MemoryApi,
     /// The revision up to which each watch has delivered, in the order of `WatchedResource::ALL`.
-    delivered: [u64; 5],
+    delivered: [u64; 6],
     held: BTreeSet<WatchedResource>,
     /// The faults of the next writes; later writes succeed.
     pub write_faults: VecDeque<WriteFault>,
@@ -68,7 +68,7 @@ impl Cluster {
             engine: Engine::new(settings),
             now: MonotonicTime::START,
             api,
-            delivered: [0; 5],
+            delivered: [0; 6],
             held: BTreeSet::new(),
             write_faults: VecDeque::new(),
             rejects: None,

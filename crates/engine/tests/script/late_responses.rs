@@ -171,7 +171,7 @@ fn deleted_service_leaves_no_tracked_keys() {
         batch_period: Duration::from_secs(1),
         ..ControllerSettings::new(controller)
     };
-    let controllers = Controller::ALL.map(one_by_one).to_vec();
+    let controllers = Controller::DEFAULT.map(one_by_one).to_vec();
     let mut cluster = Cluster::new(Settings { controllers, ..Settings::default() });
     cluster.put_service(service("web"));
     cluster.start();

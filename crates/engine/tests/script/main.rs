@@ -3,6 +3,7 @@
 mod batch_period;
 mod cluster;
 mod dry_run;
+mod imports;
 mod late_responses;
 mod leadership;
 mod mass_deletions;

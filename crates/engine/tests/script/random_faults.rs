@@ -73,6 +73,7 @@ fn edit_published(cluster: &mut Cluster, rng: &mut SplitMix64) {
     match &mut object {
         Object::Slice(slice) => drop(slice.endpoints.pop()),
         Object::Endpoints(endpoints) => endpoints.subsets.clear(),
+        Object::ServiceStatus(status) => status.condition = None,
     }
     cluster.put_object(object);
 }

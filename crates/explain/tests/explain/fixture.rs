@@ -90,7 +90,7 @@ impl World {
 
     /// Applies the plans of all controllers.
     pub fn publish(&mut self) {
-        for controller in Controller::ALL {
+        for controller in Controller::DEFAULT {
             let cluster = self.objects.cluster();
             let indexed = cluster.index();
             let carried = CarriedState::default();

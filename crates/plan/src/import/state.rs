@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use endpointd_model::{InvalidReference, Key, ServicePort, SharedStr, names};
+use endpointd_model::{InvalidReference, Key, ServicePort, SharedStr, SourceReason, names};
 
 /// Why a consumer has endpoints of its source, or has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,38 +51,44 @@ impl PortLabel {
 }
 
 impl ImportState {
-    /// The status of the condition; a Service that asks for nothing has none.
+    /// The status of the condition: all ports of the consumer are served. A Service that asks for
+    /// nothing has none.
     pub fn is_true(&self) -> Option<bool> {
+        self.reason().map(|reason| reason == SourceReason::Mirrored)
+    }
+
+    /// The reason of the condition.
+    pub fn reason(&self) -> Option<SourceReason> {
         match self {
             Self::NotRequested => None,
-            Self::Mirrored { .. } => Some(true),
-            Self::InvalidReference(_)
+            Self::InvalidReference(_) => Some(SourceReason::InvalidReference),
+            Self::HasSelector => Some(SourceReason::HasSelector),
+            Self::ExternalName => Some(SourceReason::ExternalName),
+            Self::NotPermitted { .. } => Some(SourceReason::RefNotPermitted),
+            Self::SourceNotFound { .. } => Some(SourceReason::SourceNotFound),
+            Self::ChainNotAllowed { .. } => Some(SourceReason::ChainNotAllowed),
+            Self::PortNotFound { .. } => Some(SourceReason::PortNotFound),
+            Self::Mirrored { .. } => Some(SourceReason::Mirrored),
+        }
+    }
+
+    /// The message of the condition: without numbers, which change all the time.
+    pub fn condition_message(&self) -> String {
+        match self {
+            Self::Mirrored { source, .. } => format!("has the endpoints of {source}"),
+            Self::NotRequested
+            | Self::InvalidReference(_)
             | Self::HasSelector
             | Self::ExternalName
             | Self::NotPermitted { .. }
             | Self::SourceNotFound { .. }
             | Self::ChainNotAllowed { .. }
-            | Self::PortNotFound { .. } => Some(false),
-        }
-    }
-
-    /// The reason of the condition.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::NotRequested => "NotRequested",
-            Self::InvalidReference(_) => "InvalidReference",
-            Self::HasSelector => "HasSelector",
-            Self::ExternalName => "ExternalName",
-            Self::NotPermitted { .. } => "RefNotPermitted",
-            Self::SourceNotFound { .. } => "SourceNotFound",
-            Self::ChainNotAllowed { .. } => "ChainNotAllowed",
-            Self::PortNotFound { .. } => "PortNotFound",
-            Self::Mirrored { .. } => "Mirrored",
+            | Self::PortNotFound { .. } => self.to_string(),
         }
     }
 }
 
-/// The message of the condition.
+/// What the state means, with its numbers.
 impl fmt::Display for ImportState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, to) = (names::ENDPOINTS_FROM, names::ENDPOINTS_TO);

@@ -61,6 +61,9 @@ fn input_order_does_not_matter(case: &Case, controller: Controller, plan: &Plan)
             snapshot.slices.reverse();
             mirror(&snapshot, &case.settings)
         }
+        Controller::Import => {
+            panic!("tests/properties/import.rs has the properties of this controller")
+        }
     };
     assert_eq!(&shuffled, plan, "the plan depends on the order of the input");
 }
@@ -81,6 +84,7 @@ fn manager(controller: Controller) -> &'static str {
     match controller {
         Controller::Slices => names::MANAGED_BY_SLICES,
         Controller::Mirror => names::MANAGED_BY_MIRROR,
+        Controller::Import => names::MANAGED_BY_IMPORT,
         Controller::Endpoints => "",
     }
 }
@@ -106,7 +110,7 @@ fn no_slice_exceeds_the_maximum(case: &Case, controller: Controller, plan: &Plan
     let max = match controller {
         Controller::Slices => case.settings.endpoints_per_slice_max,
         Controller::Mirror => case.settings.mirrored_per_subset_max,
-        Controller::Endpoints => return,
+        Controller::Endpoints | Controller::Import => return,
     };
     for object in plan.writes.iter().filter_map(Write::object) {
         let Object::Slice(slice) = object else { panic!("a slice controller writes slices") };

@@ -92,6 +92,9 @@ impl ByteSource<'_> {
                     service.selector = Labels::default();
                 }
             }
+            Controller::Import => {
+                panic!("tests/properties/import.rs has the properties of this controller")
+            }
             Controller::Slices | Controller::Endpoints => {
                 cluster.nodes = (0..self.pick(4)).map(|n| self.node(n)).collect();
                 cluster.pods = (0..self.pick(9)).map(|n| self.pod(n)).collect();

@@ -56,8 +56,9 @@ impl World {
             Write::Delete(target) => {
                 assert!(self.slices.remove(&target.key).is_some(), "it exists");
             }
-            Write::Create(Object::Endpoints(_)) | Write::Update(Object::Endpoints(_)) => {
-                panic!("the import controller writes slices only")
+            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
+            | Write::Update(Object::Endpoints(_) | Object::ServiceStatus(_)) => {
+                panic!("these plans are about slices")
             }
         }
     }
@@ -128,7 +129,7 @@ impl ByteSource<'_> {
             service.selector = [("app", "db")].into_iter().collect();
         }
         let from = self.one_of(&[Some("data/pg"), Some("data/pg"), Some("nonsense"), None]);
-        let cross = CrossNamespace { from: from.map(Into::into), to: None };
+        let cross = CrossNamespace { from: from.map(Into::into), ..CrossNamespace::default() };
         service.cross_namespace = Some(Box::new(cross));
         service
     }
@@ -136,7 +137,7 @@ impl ByteSource<'_> {
     fn source_service(&mut self) -> Service {
         let to = self.one_of(&[Some("shop"), Some("*"), Some("other"), None]);
         let from = self.once_in(10).then(|| "a/b".into());
-        let cross = CrossNamespace { from, to: to.map(Into::into) };
+        let cross = CrossNamespace { from, to: to.map(Into::into), condition: None };
         Service { cross_namespace: Some(Box::new(cross)), ..self.service_of("data", "pg") }
     }
 

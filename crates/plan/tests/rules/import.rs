@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    Annotations, ClusterIp, CrossNamespace, Endpoint, EndpointPort, EndpointSlice, Family,
-    GrantedFrom, GrantedTo, Hints, Key, Labels, Object, ObjectRef, OwnerRef, ReferenceGrant,
-    Service, SharedStr, TargetPort, TopologyMode, TrafficDistribution, Uid, Write, names,
+    Annotations, ClusterIp, Condition, CrossNamespace, Endpoint, EndpointPort, EndpointSlice,
+    Family, GrantedFrom, GrantedTo, Hints, Key, Labels, Object, ObjectRef, OwnerRef,
+    PublishedResource, ReferenceGrant, Service, SharedStr, SourceReason, TargetPort, TopologyMode,
+    TrafficDistribution, Uid, Write, names,
 };
 use endpointd_plan::{CarriedState, ImportPlan, ImportSnapshot, ImportState, Topology, import};
 use expect_test::{Expect, expect};
@@ -91,21 +92,26 @@ impl World {
                 self.slices.insert(slice.meta.key(), slice);
             }
             Write::Delete(target) => drop(self.slices.remove(&target.key)),
-            Write::Create(Object::Endpoints(_)) | Write::Update(Object::Endpoints(_)) => {
-                panic!("the import controller writes slices only")
+            Write::Update(Object::ServiceStatus(status)) => {
+                let service = self.services.get_mut(&status.meta.key()).expect("it exists");
+                service.set_condition(status.condition.clone());
+            }
+            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
+            | Write::Update(Object::Endpoints(_)) => {
+                panic!("the import controller writes slices and conditions only")
             }
         }
     }
 
     fn check(self, expected: Expect) -> Self {
         let ImportPlan { plan, state } = self.plan();
-        let text = format!("{}: {state}\n{plan}", state.reason());
+        let text = format!("{}: {state}\n{plan}", self.reason());
         expected.assert_eq(text.trim_end());
         self.applied()
     }
 
     fn reason(&self) -> &'static str {
-        self.plan().state.reason()
+        self.plan().state.reason().map_or("NotRequested", SourceReason::as_str)
     }
 
     /// The only slice of the consumer.
@@ -228,6 +234,7 @@ fn grant(key: &Key, words: &[&str]) -> ReferenceGrant {
         name: key.name.clone(),
         from: vec![from],
         to: vec![to],
+        ..ReferenceGrant::default()
     }
 }
 
@@ -268,13 +275,13 @@ fn only_services_without_selector_publish_endpoints_of_others() {
         let world = world.clone().then(&format!("service shop/db {words} port=pg:5432"));
         let ImportPlan { plan, state } = world.plan();
         assert_eq!(plan.to_string(), "delete endpointslices db-hdvtnh2swz", "{words}");
-        format!("{} {:?}", state.reason(), state.is_true())
+        format!("{:?} {:?}", state.reason(), state.is_true())
     };
-    assert_eq!(of("from=data/postgres selector=db"), "HasSelector Some(false)");
-    assert_eq!(of("from=data/postgres external"), "ExternalName Some(false)");
-    assert_eq!(of("from=postgres"), "InvalidReference Some(false)");
-    assert_eq!(of("from=data/no-such"), "RefNotPermitted Some(false)");
-    assert_eq!(of(""), "NotRequested None");
+    assert_eq!(of("from=data/postgres selector=db"), "Some(HasSelector) Some(false)");
+    assert_eq!(of("from=data/postgres external"), "Some(ExternalName) Some(false)");
+    assert_eq!(of("from=postgres"), "Some(InvalidReference) Some(false)");
+    assert_eq!(of("from=data/no-such"), "Some(RefNotPermitted) Some(false)");
+    assert_eq!(of(""), "None None");
 }
 
 #[test]
@@ -539,4 +546,107 @@ fn every_state_has_a_message() {
         message("service data/postgres from=x/y to=shop"),
     ];
     expected.assert_eq(&messages.join("\n").replace("endpointd/endpoints-from: `", "`"));
+}
+
+impl World {
+    /// After the whole plan of the consumer, its condition included, at this time.
+    fn told(mut self, at: &str) -> Self {
+        let consumer = key("shop/db");
+        let plan = self.plan().with_condition(self.services.get(&consumer));
+        plan.writes.iter().for_each(|write| self.apply(write));
+        let service = self.services.get_mut(&consumer).expect("the consumer exists");
+        let mut condition = service.cross_namespace.as_ref().and_then(|one| one.condition.clone());
+        if let Some(condition) = &mut condition {
+            // The client writes the time of a transition.
+            condition.last_transition.get_or_insert(at.parse().expect("a time"));
+        }
+        service.set_condition(condition);
+        let again = self.plan().with_condition(self.services.get(&consumer));
+        assert!(again.writes.is_empty(), "the second plan writes:\n{again}");
+        self
+    }
+
+    fn condition(&self) -> String {
+        let cross = self.services[&key("shop/db")].cross_namespace.as_ref();
+        let Some(condition) = cross.and_then(|cross| cross.condition.as_ref()) else {
+            return "none".to_owned();
+        };
+        let Condition { status, reason, message, last_transition, .. } = condition;
+        let (status, since) = (status.as_str(), last_transition.expect("told at some time"));
+        format!("{status} {reason} since {since}: {message}")
+    }
+
+    /// The condition as the next plan would write it.
+    fn condition_write(&self) -> Vec<String> {
+        let plan = self.plan().with_condition(self.services.get(&key("shop/db")));
+        let is_condition = |write: &&Write| write.resource() == PublishedResource::ServiceStatus;
+        plan.writes.iter().filter(is_condition).map(|write| format!("{write:?}")).collect()
+    }
+}
+
+const MORNING: &str = "2026-01-01T09:00:00Z";
+const NOON: &str = "2026-01-01T12:00:00Z";
+
+/// N9.
+#[test]
+fn the_condition_follows_the_state_and_keeps_the_time_of_the_transition() {
+    let world = pair().told(MORNING);
+    expect![[r#"True Mirrored since 2026-01-01T09:00:00Z: has the endpoints of data/postgres"#]]
+        .assert_eq(&world.condition());
+    let world = world.then("service data/postgres port=pg:5432").told(NOON);
+    expect![[r#"False RefNotPermitted since 2026-01-01T12:00:00Z: data/postgres does not permit it: the annotation endpointd/endpoints-to of that Service must list shop, or a ReferenceGrant in data must name it"#]]
+        .assert_eq(&world.condition());
+    let world = world.then("service data/postgres to=shop port=other:1 port=more:2").told(MORNING);
+    expect![[
+        r#"False PortNotFound since 2026-01-01T12:00:00Z: data/postgres has nothing for port pg"#
+    ]]
+    .assert_eq(&world.condition());
+}
+
+/// N9.
+#[test]
+fn the_condition_is_not_written_for_numbers() {
+    let world = pair().told(MORNING);
+    let slice = "slice data/postgres-1 of=postgres by=endpointslice-controller.k8s.io port=pg:5432 10.0.0.7";
+    let world = world.then(slice);
+    assert!(!world.plan().plan.writes.is_empty(), "the endpoints have changed");
+    assert_eq!(world.condition_write(), [""; 0]);
+}
+
+/// N9.
+#[test]
+fn the_condition_goes_with_the_annotation() {
+    let world = pair().told(MORNING);
+    let (service, condition) = {
+        let service = world.services[&key("shop/db")].clone();
+        let condition = service.cross_namespace.as_ref().and_then(|one| one.condition.clone());
+        (service, condition)
+    };
+    let mut gone = world.clone();
+    let mut without = Service { cross_namespace: None, ..service };
+    without.set_condition(condition);
+    gone.services.insert(key("shop/db"), without);
+    assert_eq!(gone.told(NOON).condition(), "none");
+    let never = world.then("service shop/db port=pg:5432");
+    assert_eq!(never.condition_write(), [""; 0], "no condition, and none is wanted");
+}
+
+/// N9.
+#[test]
+fn a_consumer_that_is_being_deleted_gets_no_condition() {
+    let world = pair().then("service shop/db from=data/postgres port=pg:5432 deleting");
+    assert_eq!(world.condition_write(), [""; 0]);
+}
+
+/// N9: other conditions are not ours, and the version that was read is a precondition.
+#[test]
+fn the_write_names_the_service_it_was_computed_from() {
+    let mut world = pair();
+    let service = world.services.get_mut(&key("shop/db")).expect("the consumer");
+    (service.uid, service.resource_version) = ("u-db".into(), 42.into());
+    let plan = world.plan().with_condition(world.services.get(&key("shop/db")));
+    let Some(Write::Update(Object::ServiceStatus(status))) = plan.writes.last() else {
+        panic!("the condition is the last write:\n{plan}");
+    };
+    assert_eq!((&*status.meta.uid.to_string(), status.meta.resource_version), ("u-db", 42.into()));
 }

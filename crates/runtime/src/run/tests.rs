@@ -142,6 +142,7 @@ fn settle_service(engine: &mut Engine) {
         let meta = match &mut object {
             Object::Slice(slice) => &mut slice.meta,
             Object::Endpoints(endpoints) => &mut endpoints.meta,
+            Object::ServiceStatus(status) => &mut status.meta,
         };
         (meta.uid, meta.resource_version) = (Uid::from("v"), 7.into());
         engine.handle(Input::WriteResult(id, WriteResult::Stored(Box::new(object))), now);

@@ -38,7 +38,7 @@ pub fn action(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
             Action::Namespace(rng.below(swarm.n_namespaces.into()) as u8, what)
         }
         Class::Slices => Action::Slice(shape(rng), slice(rng)),
-        _ => Action::Corrupt(rng.pick(&WatchedResource::ALL), shape(rng)),
+        _ => Action::Corrupt(rng.pick(&WatchedResource::DEFAULT), shape(rng)),
     }
 }
 

@@ -29,7 +29,7 @@ pub fn watch(class: Class, rng: &mut SplitMix64) -> Action {
         }
         _ => WatchFault::Bookmark,
     };
-    Action::Watch(rng.below(2) as u8, rng.pick(&WatchedResource::ALL), fault)
+    Action::Watch(rng.below(2) as u8, rng.pick(&WatchedResource::DEFAULT), fault)
 }
 
 fn delay(rng: &mut SplitMix64) -> Duration {
@@ -74,7 +74,7 @@ pub fn other(class: Class, swarm: &Swarm, rng: &mut SplitMix64) -> Action {
         Class::Webhook => Action::Fault(Fault::Webhook(Webhook::Annotates, time)),
         Class::Clock => Action::Fault(Fault::ClockJump(rng.pick(&JUMPS))),
         Class::ProcessClock => Action::Process(process, ProcessFault::ClockJump(rng.pick(&JUMPS))),
-        Class::Compact => Action::Fault(Fault::Compact(rng.pick(&WatchedResource::ALL))),
+        Class::Compact => Action::Fault(Fault::Compact(rng.pick(&WatchedResource::DEFAULT))),
         Class::Crash => {
             let down = millis(rng.pick(&[1, 100, 3000, 20_000]));
             Action::Process(process, ProcessFault::Crash(down))

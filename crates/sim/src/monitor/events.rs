@@ -165,7 +165,9 @@ impl Simulation {
             EventReason::FailedToCreateEndpoint
             | EventReason::FailedToUpdateEndpoint
             | EventReason::FailedToUpdateEndpointSlices
-            | EventReason::TooManyAddressesToMirror => false,
+            | EventReason::TooManyAddressesToMirror
+            | EventReason::Source(_)
+            | EventReason::FailedToImportEndpoints => false,
         };
         let events = &mut self.processes[process].events;
         let now = (record.message.clone(), events.n_received);
@@ -196,17 +198,21 @@ fn failure_reason(controller: Controller, write: &Write) -> Option<EventReason> 
         (Controller::Endpoints, Write::Create(_)) => Some(EventReason::FailedToCreateEndpoint),
         (Controller::Endpoints, Write::Update(_)) => Some(EventReason::FailedToUpdateEndpoint),
         (Controller::Endpoints, Write::Delete(_)) | (Controller::Mirror, _) => None,
+        (Controller::Import, _) => Some(EventReason::FailedToImportEndpoints),
     }
 }
 
 /// Upstream records `FailedToUpdateEndpointSlices` for missing nodes, too.
 fn is_write_failure(record: &EventRecord) -> bool {
     match record.reason {
-        EventReason::FailedToCreateEndpoint | EventReason::FailedToUpdateEndpoint => true,
+        EventReason::FailedToCreateEndpoint
+        | EventReason::FailedToUpdateEndpoint
+        | EventReason::FailedToImportEndpoints => true,
         EventReason::FailedToUpdateEndpointSlices => record.message.contains(": failed to "),
         EventReason::InvalidIPAddress
         | EventReason::TooManyAddressesToMirror
         | EventReason::TopologyAwareHintsDisabled
-        | EventReason::TopologyAwareHintsEnabled => false,
+        | EventReason::TopologyAwareHintsEnabled
+        | EventReason::Source(_) => false,
     }
 }

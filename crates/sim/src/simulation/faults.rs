@@ -50,7 +50,7 @@ impl Simulation {
             if self.processes[process].engine.is_none() {
                 continue;
             }
-            for resource in WatchedResource::ALL {
+            for resource in WatchedResource::DEFAULT {
                 self.disconnect(process, resource);
                 let wait = time + millis(self.rng.between(10, 1500));
                 self.reconnect(process, resource, wait);
@@ -105,7 +105,7 @@ impl Simulation {
                 continue;
             }
             self.drain(process);
-            for resource in WatchedResource::ALL {
+            for resource in WatchedResource::DEFAULT {
                 self.restore_watch(process, resource);
             }
         }
@@ -141,6 +141,8 @@ impl Simulation {
         let meta = match &mut object {
             Object::Slice(slice) => &mut slice.meta,
             Object::Endpoints(endpoints) => &mut endpoints.meta,
+            // Its metadata is that of the Service, which the script edits.
+            Object::ServiceStatus(_) => return,
         };
         meta.annotations = meta.annotations.with("example.com/count", Some(&count));
         self.api.force(object);

@@ -1,7 +1,7 @@
 //! Leader election: one lease and the rules of holding it.
 
 use endpointd_engine::Input;
-use endpointd_model::Timestamp;
+use endpointd_model::{Timestamp, WatchedResource};
 
 use super::{Event, Lease, Simulation};
 use crate::client_bug::ClientBug;
@@ -93,7 +93,7 @@ impl Simulation {
         }
         self.trace(|| format!("  p{process} starts"));
         self.processes[process].start(&self.setup, self.seed);
-        for resource in endpointd_model::WatchedResource::ALL {
+        for resource in WatchedResource::DEFAULT {
             let wait = self.latency();
             self.reconnect(process, resource, wait);
         }

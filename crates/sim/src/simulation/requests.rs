@@ -261,6 +261,7 @@ impl Simulation {
         match &mut write {
             Write::Update(Object::Slice(slice)) => slice.meta.resource_version = version,
             Write::Update(Object::Endpoints(one)) => one.meta.resource_version = version,
+            Write::Update(Object::ServiceStatus(one)) => one.meta.resource_version = version,
             Write::Delete(target) => target.resource_version = version,
             Write::Create(_) => {}
         }
@@ -277,7 +278,7 @@ impl Simulation {
                 let name = slice.meta.labels.get(names::SERVICE_NAME)?;
                 Some(Key::new(slice.meta.namespace.clone(), name.clone()))
             }
-            Object::Endpoints(endpoints) => Some(endpoints.meta.key()),
+            Object::Endpoints(_) | Object::ServiceStatus(_) => Some(object.meta().key()),
         };
         match write.object() {
             Some(object) => named(object),
@@ -377,6 +378,10 @@ pub(super) fn brief(write: &Write) -> String {
                 n + subset.addresses.len() + subset.not_ready_addresses.len()
             };
             format!(" ({} addresses)", endpoints.subsets.iter().fold(0, count))
+        }
+        Some(Object::ServiceStatus(status)) => {
+            let reason = status.condition.as_ref().map_or("none", |one| one.reason.as_ref());
+            format!(" ({reason})")
         }
         None => String::new(),
     };

@@ -19,7 +19,7 @@ impl Simulation {
     pub(super) fn schedule_deliveries(&mut self) {
         for process in 0..self.processes.len() {
             if self.processes[process].engine.is_some() {
-                for resource in WatchedResource::ALL {
+                for resource in WatchedResource::DEFAULT {
                     self.schedule_delivery(process, resource);
                 }
             }
@@ -90,7 +90,9 @@ impl Simulation {
                     };
                     return;
                 }
-                ResourceEvent::Pod(_) | ResourceEvent::Node(_) => return,
+                ResourceEvent::Pod(_)
+                | ResourceEvent::Node(_)
+                | ResourceEvent::ReferenceGrant(_) => return,
             };
             self.processes[process].received_versions.insert(version.number());
         }
@@ -144,7 +146,7 @@ impl Simulation {
 
     /// New watches, which know nothing of what the old ones have delivered.
     pub(super) fn relist_all(&mut self, process: usize) {
-        for resource in WatchedResource::ALL {
+        for resource in WatchedResource::DEFAULT {
             let watch = self.processes[process].watch(resource);
             let (connection, delay) = (watch.connection + 1, watch.delay);
             *watch = Watch { connection, delay, ..Watch::default() };
@@ -343,6 +345,7 @@ fn brief(signal: &WatchSignal) -> String {
             ResourceEvent::Node(one) => line("node", one, |it| it.name.to_string()),
             ResourceEvent::Endpoints(one) => line("endpoints", one, |it| it.meta.key().to_string()),
             ResourceEvent::Slice(one) => line("slice", one, |it| it.meta.key().to_string()),
+            ResourceEvent::ReferenceGrant(one) => line("grant", one, |it| it.key().to_string()),
         },
         WatchSignal::DecodeError { key, .. } => format!("{key}, undecodable"),
         WatchSignal::InitStarted

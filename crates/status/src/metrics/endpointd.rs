@@ -44,6 +44,7 @@ struct Gauges {
     keys: GaugeVec,
     oldest_wait: GaugeVec,
     excluded_pods: GaugeVec,
+    consumers: GaugeVec,
     watch_event_age: GaugeVec,
     watch_connected: GaugeVec,
     watch_synced: GaugeVec,
@@ -149,6 +150,10 @@ impl EndpointdMetrics {
         let throttled = status.throttled_for.unwrap_or_default().saturating_sub(age);
         gauges.throttled.set(throttled.as_secs_f64());
         gauges.excluded_pods.reset();
+        gauges.consumers.reset();
+        for (reason, n) in &status.n_consumers {
+            gauges.consumers.with_label_values(&[reason.as_str()]).set(*n as f64);
+        }
         for controller in &status.controllers {
             let name = controller.controller.name();
             gauges.is_leader.with_label_values(&[name]).set(flag(status.is_leading));
@@ -178,6 +183,12 @@ impl Gauges {
                 "pods_excluded",
                 "Pods that a Service selects and that are not published, by reason",
                 &["controller", "reason"],
+            ),
+            consumers: of(
+                "import_services",
+                "Services that ask for the endpoints of another one, by the reason of their \
+                 condition endpointd/EndpointsFrom",
+                &["reason"],
             ),
             watch_event_age: of(
                 "watch_last_event_age_seconds",

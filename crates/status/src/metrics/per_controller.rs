@@ -6,6 +6,7 @@ pub(super) struct PerController<T> {
     slices: T,
     endpoints: T,
     mirror: T,
+    import: T,
 }
 
 impl<T> PerController<T> {
@@ -14,6 +15,7 @@ impl<T> PerController<T> {
             slices: make(Controller::Slices),
             endpoints: make(Controller::Endpoints),
             mirror: make(Controller::Mirror),
+            import: make(Controller::Import),
         }
     }
 
@@ -22,6 +24,7 @@ impl<T> PerController<T> {
             Controller::Slices => &self.slices,
             Controller::Endpoints => &self.endpoints,
             Controller::Mirror => &self.mirror,
+            Controller::Import => &self.import,
         }
     }
 }

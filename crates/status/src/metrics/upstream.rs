@@ -121,7 +121,7 @@ impl UpstreamMetrics {
         self.queues.record_sync(sync);
         match sync.controller {
             Controller::Slices => self.record_slices_sync(sync),
-            Controller::Endpoints => {}
+            Controller::Endpoints | Controller::Import => {}
             Controller::Mirror => self.record_mirror_sync(sync),
         }
     }
@@ -157,7 +157,8 @@ impl UpstreamMetrics {
         match (write.controller, write.resource) {
             (Controller::Slices, PublishedResource::Slices) => self.slices.record_write(write.verb),
             (Controller::Mirror, PublishedResource::Slices) => self.mirror.record_write(write.verb),
-            (Controller::Endpoints, _) | (_, PublishedResource::Endpoints) => {}
+            (Controller::Endpoints | Controller::Import, _)
+            | (_, PublishedResource::Endpoints | PublishedResource::ServiceStatus) => {}
         }
     }
 
@@ -181,7 +182,7 @@ impl UpstreamMetrics {
             let publishing = match controller.controller {
                 Controller::Slices => &self.slices,
                 Controller::Mirror => &self.mirror,
-                Controller::Endpoints => continue,
+                Controller::Endpoints | Controller::Import => continue,
             };
             publishing.desired.set(controller.n_endpoints_desired as f64);
             publishing.n_slices.set(controller.n_slices as f64);

@@ -117,5 +117,6 @@ fn queue_name(controller: Controller) -> &'static str {
         Controller::Slices => "endpoint_slice",
         Controller::Endpoints => "endpoint",
         Controller::Mirror => "endpoint_slice_mirroring",
+        Controller::Import => "endpoint_slice_import",
     }
 }

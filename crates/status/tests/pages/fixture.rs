@@ -8,7 +8,7 @@ use endpointd_engine::{
     SyncResult, SyncSummary, WatchStatus,
 };
 use endpointd_model::{
-    BadAddress, Controller, Key, TopologyMode, TrafficDistribution, WatchedResource,
+    BadAddress, Controller, Key, SourceReason, TopologyMode, TrafficDistribution, WatchedResource,
 };
 use endpointd_plan::{Counts, ExclusionReason};
 use endpointd_status::{KeyQueries, LeadershipStatus, ProcessInfo, StatusHandle};
@@ -44,6 +44,10 @@ pub fn engine_status() -> EngineStatus {
             },
         ],
         n_keys_not_shown: 7,
+        n_consumers: BTreeMap::from([
+            (SourceReason::Mirrored, 2),
+            (SourceReason::RefNotPermitted, 1),
+        ]),
         sizes: Sizes {
             n_label_sets: 2,
             n_interned_strings: 40,
@@ -69,7 +73,8 @@ pub fn watch(resource: WatchedResource, n_objects: usize) -> WatchStatus {
         WatchedResource::Services
         | WatchedResource::Nodes
         | WatchedResource::Endpoints
-        | WatchedResource::Slices => BTreeMap::new(),
+        | WatchedResource::Slices
+        | WatchedResource::ReferenceGrants => BTreeMap::new(),
     };
     WatchStatus {
         resource,

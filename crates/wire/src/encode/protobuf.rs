@@ -6,7 +6,7 @@
 
 use endpointd_model::{
     Conditions, Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Hints, Labels,
-    Meta, Object, ObjectRef, OwnerRef, SharedStr, Subset, SubsetPort, Uid,
+    Meta, ObjectRef, OwnerRef, SharedStr, Subset, SubsetPort, Uid,
 };
 
 use super::reverse_encoder::ReverseEncoder;
@@ -19,15 +19,14 @@ const ROW_BYTES: usize = 224;
 const OTHER_BYTES: usize = 768;
 
 /// The body of a create or an update with its envelope.
-pub(super) fn body(object: &Object) -> Vec<u8> {
-    match object {
-        Object::Slice(one) => enveloped::<EndpointSlice>(one.endpoints.len(), |to| slice(to, one)),
-        Object::Endpoints(one) => {
-            let rows =
-                one.subsets.iter().map(|one| one.addresses.len() + one.not_ready_addresses.len());
-            enveloped::<Endpoints>(rows.sum(), |to| endpoints(to, one))
-        }
-    }
+pub(super) fn slice_body(one: &EndpointSlice) -> Vec<u8> {
+    enveloped::<EndpointSlice>(one.endpoints.len(), |to| slice(to, one))
+}
+
+/// Likewise.
+pub(super) fn endpoints_body(one: &Endpoints) -> Vec<u8> {
+    let rows = one.subsets.iter().map(|one| one.addresses.len() + one.not_ready_addresses.len());
+    enveloped::<Endpoints>(rows.sum(), |to| endpoints(to, one))
 }
 
 fn enveloped<T: Decoded>(n_rows: usize, write: impl FnOnce(&mut ReverseEncoder)) -> Vec<u8> {

@@ -53,9 +53,13 @@ impl ClusterObject {
                 Self::Service(Box::new((service, decode_value(value)?)))
             }
             Some(AnyObject::EndpointSlice(slice)) => Self::Slice(slice),
-            Some(AnyObject::Pod(_) | AnyObject::Node(_) | AnyObject::Endpoints(_)) | None => {
-                Self::Ignored
-            }
+            Some(
+                AnyObject::Pod(_)
+                | AnyObject::Node(_)
+                | AnyObject::Endpoints(_)
+                | AnyObject::ReferenceGrant(_),
+            )
+            | None => Self::Ignored,
         })
     }
 }

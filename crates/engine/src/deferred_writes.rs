@@ -1,4 +1,5 @@
-//! Which writes of a plan go out at once, and what the deletes wait for.
+//! Which writes of a plan go out at once, and which wait: deletes for the writes that publish
+//! elsewhere what they remove, and a condition for all that it tells of.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +10,13 @@ use endpointd_model::{EndpointSlice, Key, Object, PublishedResource, SharedStr, 
 pub struct OrderedWrites {
     /// Creates and updates; sent at once, all together.
     pub first: Vec<Write>,
-    /// Deletes, each with the writes of `first` (by index) that publish elsewhere what it removes.
-    pub deletes: Vec<(Write, Vec<usize>)>,
+    /// Deletes and conditions, each with the writes of `first` (by index) that it waits for.
+    pub deferred: Vec<(Write, Vec<usize>)>,
 }
 
 impl OrderedWrites {
     pub fn iter(&self) -> impl Iterator<Item = &Write> {
-        self.first.iter().chain(self.deletes.iter().map(|(write, _)| write))
+        self.first.iter().chain(self.deferred.iter().map(|(write, _)| write))
     }
 }
 
@@ -24,17 +25,18 @@ pub fn order_writes(
     writes: Vec<Write>,
     slice: impl Fn(&Key) -> Option<EndpointSlice>,
 ) -> OrderedWrites {
-    let (deletes, first): (Vec<Write>, Vec<Write>) =
-        writes.into_iter().partition(|write| matches!(write, Write::Delete(_)));
-    if deletes.is_empty() {
-        return OrderedWrites { first, deletes: Vec::new() };
+    let (deferred, first): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_deferred);
+    if deferred.is_empty() {
+        return OrderedWrites { first, deferred: Vec::new() };
     }
     let published: Vec<Vec<SharedStr>> = first.iter().map(written_addresses).collect();
-    let depends_on = |delete: &Write| {
-        let is_slice = delete.resource() == PublishedResource::Slices;
-        let Some(deleted) = is_slice.then(|| slice(&delete.key())).flatten() else {
-            return Vec::new();
+    let depends_on = |write: &Write| {
+        let deleted = match write.resource() {
+            PublishedResource::Slices => slice(&write.key()),
+            PublishedResource::Endpoints => None,
+            PublishedResource::ServiceStatus => return (0..first.len()).collect(),
         };
+        let Some(deleted) = deleted else { return Vec::new() };
         let removed: BTreeSet<&SharedStr> =
             deleted.endpoints.iter().flat_map(|endpoint| &endpoint.addresses).collect();
         let keeps = |(_, addresses): &(usize, &Vec<SharedStr>)| {
@@ -42,14 +44,24 @@ pub fn order_writes(
         };
         published.iter().enumerate().filter(keeps).map(|(index, _)| index).collect()
     };
-    let deletes = deletes
+    let deferred = deferred
         .into_iter()
-        .map(|delete| {
-            let depends_on = depends_on(&delete);
-            (delete, depends_on)
+        .map(|write| {
+            let depends_on = depends_on(&write);
+            (write, depends_on)
         })
         .collect();
-    OrderedWrites { first, deletes }
+    OrderedWrites { first, deferred }
+}
+
+fn is_deferred(write: &Write) -> bool {
+    match write {
+        Write::Delete(_) => true,
+        Write::Create(object) | Write::Update(object) => match object {
+            Object::ServiceStatus(_) => true,
+            Object::Slice(_) | Object::Endpoints(_) => false,
+        },
+    }
 }
 
 /// The addresses that a written slice will hold.
@@ -58,13 +70,13 @@ fn written_addresses(write: &Write) -> Vec<SharedStr> {
         Some(Object::Slice(slice)) => {
             slice.endpoints.iter().flat_map(|one| one.addresses.iter().cloned()).collect()
         }
-        Some(Object::Endpoints(_)) | None => Vec::new(),
+        Some(Object::Endpoints(_) | Object::ServiceStatus(_)) | None => Vec::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use endpointd_model::{DeleteTarget, Endpoint, Meta};
+    use endpointd_model::{DeleteTarget, Endpoint, Meta, ServiceStatus};
 
     use super::*;
 
@@ -78,6 +90,16 @@ mod tests {
             endpoints: addresses.iter().map(endpoint).collect(),
             ..EndpointSlice::default()
         }
+    }
+
+    #[test]
+    fn condition_waits_for_every_slice() {
+        let create = |one| Write::Create(Object::Slice(one));
+        let condition = Write::Update(Object::ServiceStatus(ServiceStatus::default()));
+        let writes = vec![create(slice("a", &[])), condition.clone(), create(slice("b", &[]))];
+        let ordered = order_writes(writes, |_| None);
+        assert_eq!(ordered.deferred, [(condition, vec![0, 1])]);
+        assert_eq!(ordered.first.len(), 2);
     }
 
     #[test]
@@ -97,8 +119,8 @@ mod tests {
         let first = writes[1..].to_vec();
         let cached = |_: &Key| Some(slice("old", &["10.0.0.1", "10.0.0.2"]));
         let ordered = order_writes(writes.clone(), cached);
-        assert_eq!(ordered, OrderedWrites { first, deletes: vec![(delete.clone(), vec![1])] });
+        assert_eq!(ordered, OrderedWrites { first, deferred: vec![(delete.clone(), vec![1])] });
         let unknown = order_writes(writes, |_| None);
-        assert_eq!(unknown.deletes, [(delete, Vec::new())]);
+        assert_eq!(unknown.deferred, [(delete, Vec::new())]);
     }
 }

@@ -1,6 +1,8 @@
-//! The Event that a failed write causes, worded as upstream words it.
+//! The Events that writes cause: a failed one, worded as upstream words it, and a stored condition.
 
-use endpointd_model::{Controller, EventReason, EventRecord, Failure, InvolvedKind};
+use endpointd_model::{
+    Controller, EventReason, EventRecord, Failure, InvolvedKind, ServiceStatus, SourceReason,
+};
 
 use crate::in_flight::Owner;
 use crate::requests::Verb;
@@ -18,6 +20,10 @@ pub fn write_failure_event(owner: &Owner, verb: Verb, failure: &Failure) -> Opti
             );
             (EventReason::FailedToUpdateEndpointSlices, message, InvolvedKind::Service)
         }
+        (Controller::Import, _) => {
+            let message = format!("Error importing endpoints for Service {key}: {failure}");
+            (EventReason::FailedToImportEndpoints, message, InvolvedKind::Service)
+        }
         (Controller::Endpoints, Verb::Create) => {
             let message = format!("Failed to create endpoint for service {key}: {failure}");
             (EventReason::FailedToCreateEndpoint, message, InvolvedKind::Endpoints)
@@ -28,4 +34,12 @@ pub fn write_failure_event(owner: &Owner, verb: Verb, failure: &Failure) -> Opti
         }
     };
     Some(EventRecord { reason, message, involved_kind })
+}
+
+/// The condition of a consumer says something else now. None if it is gone.
+pub fn condition_event(status: &ServiceStatus) -> Option<EventRecord> {
+    let condition = status.condition.as_ref()?;
+    let reason = EventReason::Source(SourceReason::parse(&condition.reason)?);
+    let message = condition.message.to_string();
+    Some(EventRecord { reason, message, involved_kind: InvolvedKind::Service })
 }
