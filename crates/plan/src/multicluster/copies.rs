@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    AddressType, ClusterId, Endpoint, EndpointSlice, Family, Hints, ImportType, Labels, Meta,
-    ServiceImport, SharedStr, TrafficDistribution, names,
+    ClusterId, Endpoint, EndpointSlice, Family, Hints, ImportType, Labels, Meta, ServiceImport,
+    SharedStr, TrafficDistribution, names,
 };
 
 use super::contact::SourceState;
 use super::derived::{derived_name, owner};
-use super::members::{Member, Members, Place, SourceReport};
+use super::members::{Member, Members, Place, SourceReport, family};
 use super::merge::Effective;
 use super::ports::PortMap;
 use super::write::{
@@ -206,14 +206,6 @@ fn sources<'a>(snapshot: &MultiClusterSnapshot, member: &Member<'a>) -> Vec<&'a 
         member.cluster.slices.iter().filter(is_source).copied().collect();
     sources.sort_by(|a, b| a.meta.name.cmp(&b.meta.name));
     sources
-}
-
-fn family(address_type: &AddressType) -> Option<Family> {
-    match address_type {
-        AddressType::IPv4 => Some(Family::V4),
-        AddressType::IPv6 => Some(Family::V6),
-        AddressType::Fqdn | AddressType::Other(_) => None,
-    }
 }
 
 /// The metadata of every slice. Labels are only ours: kube-proxy reads the name of the derived

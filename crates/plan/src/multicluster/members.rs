@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    ClusterId, EndpointSlice, Family, Selection, Service, ServiceExport, SharedStr, Timestamp,
-    names,
+    AddressType, ClusterId, EndpointSlice, Family, Selection, Service, ServiceExport, SharedStr,
+    Timestamp, names,
 };
 
 use super::contact::SourceState;
@@ -78,15 +78,41 @@ impl<'a> Members<'a> {
         self.list.iter().map(|member| member.cluster.id)
     }
 
+    /// Whether the slice has endpoints of a cluster that is unknown now.
     pub fn is_unseen(&self, slice: &EndpointSlice) -> bool {
         let cluster = slice.meta.labels.get(names::SOURCE_CLUSTER);
         cluster.is_some_and(|cluster| is_unknown(self.snapshot, cluster))
     }
 
+    /// Whether slices of this import have endpoints of unknown clusters.
+    pub fn has_unseen_slices(&self) -> bool {
+        self.published().any(|slice| self.is_unseen(slice))
+    }
+
+    fn published(&self) -> impl Iterator<Item = &'a EndpointSlice> {
+        let snapshot = self.snapshot;
+        let derived = derived_name(&snapshot.key);
+        let slices = snapshot.slices.iter().copied();
+        slices.filter(move |slice| is_of_import(snapshot, &derived, slice))
+    }
+
+    fn published_families(&self) -> Vec<Family> {
+        let derived = self.snapshot.derived.iter().flat_map(|service| &service.families).copied();
+        let mut families: Vec<Family> = derived.collect();
+        for family in self.published().filter_map(|slice| family(&slice.address_type)) {
+            if !families.contains(&family) {
+                families.push(family);
+            }
+        }
+        families
+    }
+
     /// While the lists of a cluster that counts are unknown, the import stays as it is.
     pub fn effective(&self, merged: &Merged, snapshot: &MultiClusterSnapshot) -> Effective {
         match snapshot.import {
-            Some(import) if !self.unseen.is_empty() => Effective::observed(&import.spec, merged),
+            Some(import) if !self.unseen.is_empty() => {
+                Effective::observed(&import.spec, &self.published_families())
+            }
             Some(_) | None => Effective::merged(merged, snapshot.refused_families),
         }
     }
@@ -146,17 +172,29 @@ pub fn export_state(cluster: &SourceCluster) -> ExportState {
     }
 }
 
+/// None for an addressType that no Service has.
+pub fn family(address_type: &AddressType) -> Option<Family> {
+    match address_type {
+        AddressType::IPv4 => Some(Family::V4),
+        AddressType::IPv6 => Some(Family::V6),
+        AddressType::Fqdn | AddressType::Other(_) => None,
+    }
+}
+
 fn unseen(snapshot: &MultiClusterSnapshot) -> BTreeSet<SharedStr> {
     let listed = snapshot.import.iter().flat_map(|import| &import.status.clusters);
     let derived = derived_name(&snapshot.key);
-    let published = snapshot.slices.iter().filter_map(|slice| {
-        let labels = &slice.meta.labels;
-        let is_ours = labels.has(names::MANAGED_BY, names::MANAGED_BY_CLUSTER_IMPORT)
-            && (labels.has(names::IMPORT_NAME, &snapshot.key.name)
-                || labels.has(names::SERVICE_NAME, &derived));
-        labels.get(names::SOURCE_CLUSTER).filter(|_| is_ours)
-    });
+    let ours = snapshot.slices.iter().filter(|slice| is_of_import(snapshot, &derived, slice));
+    let published = ours.filter_map(|slice| slice.meta.labels.get(names::SOURCE_CLUSTER));
     listed.chain(published).filter(|id| is_unknown(snapshot, id)).cloned().collect()
+}
+
+fn is_of_import(snapshot: &MultiClusterSnapshot, derived: &str, slice: &EndpointSlice) -> bool {
+    let labels = &slice.meta.labels;
+    slice.meta.namespace == snapshot.key.namespace
+        && labels.has(names::MANAGED_BY, names::MANAGED_BY_CLUSTER_IMPORT)
+        && (labels.has(names::IMPORT_NAME, &snapshot.key.name)
+            || labels.has(names::SERVICE_NAME, derived))
 }
 
 fn is_unknown(snapshot: &MultiClusterSnapshot, id: &str) -> bool {

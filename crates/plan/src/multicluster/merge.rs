@@ -279,11 +279,12 @@ impl Effective {
         Self::new(&merged.spec, families.copied().collect(), Basis::Merged)
     }
 
-    /// An import that has no addresses yet has no families either.
-    pub fn observed(spec: &ServiceImportSpec, merged: &Merged) -> Self {
-        let families =
-            if spec.families.is_empty() { &merged.spec.families } else { &spec.families };
-        Self::new(spec, families.clone(), Basis::Observed)
+    /// `published` are the families of its derived Service and its slices: an import that has no
+    /// addresses yet has no families either.
+    pub fn observed(spec: &ServiceImportSpec, published: &[Family]) -> Self {
+        let has_families = spec.import_type == ImportType::Headless || !spec.families.is_empty();
+        let families: &[Family] = if has_families { &spec.families } else { published };
+        Self::new(spec, families.to_vec(), Basis::Observed)
     }
 
     fn new(spec: &ServiceImportSpec, families: Vec<Family>, basis: Basis) -> Self {

@@ -122,10 +122,12 @@ pub fn of_import(
     let Some(import) = snapshot.import else { return ServiceImportStatus::default() };
     let ids = members.clusters().map(ClusterId::as_str).map(SharedStr::from);
     let clusters: BTreeSet<SharedStr> = ids.chain(members.unseen.iter().cloned()).collect();
-    let mut is_left = snapshot.slices.iter().filter(|slice| members.is_unseen(slice));
-    let has_slices = !copies.is_empty() || is_left.next().is_some();
-    let statements =
-        vec![ready(snapshot, derived, effective), reachable(copies), overlap(copies.overlap())];
+    let has_slices = !copies.is_empty() || members.has_unseen_slices();
+    let mut statements = vec![ready(snapshot, derived, effective)];
+    // What is published of unknown clusters stays, and so does what is said about it.
+    if members.unseen.is_empty() {
+        statements.extend([reachable(copies), overlap(copies.overlap())]);
+    }
     ServiceImportStatus {
         slice_objects: Some(if has_slices { SliceObjects::Present } else { SliceObjects::Absent }),
         clusters: clusters.into_iter().collect(),

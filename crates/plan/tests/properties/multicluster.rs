@@ -281,6 +281,10 @@ fn check(world: &ClusterSetState) {
     let mut settled = world.clone();
     settle(&mut settled);
     check_published(world, &settled);
+    // A restart while other clusters do not answer: nothing is written, whatever they were before.
+    let mut unknown = settled.clone();
+    unknown.remotes.iter_mut().for_each(|remote| remote.state = SourceState::Unknown);
+    assert_eq!(unknown.plan(&key()).writes, [], "for an unknown cluster");
     // Whatever part of the plan gets through, the next plans lead to the same end.
     for write in &plan.writes {
         let mut partly = world.clone();

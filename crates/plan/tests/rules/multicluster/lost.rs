@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use endpointd_model::ClusterId;
+use endpointd_model::{ClusterId, names};
 use endpointd_plan::{
     Access, Contact, ContactLimits, Knowledge, KubeconfigFile, SourceState, source_states,
 };
@@ -18,6 +18,34 @@ fn lost_eu1(state: &str) -> World {
 fn nothing_changes_for_an_unknown_cluster() {
     let world =
         lost_eu1("unknown").then("eu1 gone export\n eu1 gone service\n eu1 gone slice web-b");
+    assert_eq!(world.plan().writes, []);
+}
+
+/// After a restart during an outage: its endpoints stay demoted, and the condition says so.
+#[test]
+fn nothing_changes_for_a_demoted_cluster_that_is_unknown() {
+    let world = lost_eu1("demoted@100").settled().then("eu1 is unknown");
+    assert_eq!(world.plan().writes, []);
+    let overlapping = two().then("eu1 slice web-b port=http:8080 10.0.0.1").settled();
+    assert_eq!(overlapping.then("eu1 is unknown").plan().writes, []);
+}
+
+/// Slices of another import in the namespace say nothing about this one.
+#[test]
+fn slices_of_another_import_do_not_count() {
+    let other = two().settled().copies("eu1")[0].clone();
+    let world = two().then("eu1 gone slice web-b\n home gone slice web-a").edit(|state| {
+        let mut slice = other;
+        slice.meta.name = "derived-other-1".into();
+        slice.meta.labels = slice
+            .meta
+            .labels
+            .with(names::IMPORT_NAME, Some("other"))
+            .with(names::SERVICE_NAME, Some("derived-other"));
+        slice.meta.owners.clear();
+        state.home.slices.insert(slice.meta.key(), slice);
+    });
+    let world = world.settled().then("eu1 is unknown");
     assert_eq!(world.plan().writes, []);
 }
 
