@@ -22,7 +22,11 @@ pub fn run(flags: &Flags, flag_values: FlagValues) -> Result<(), CliError> {
     let seed = RandomState::new().hash_one(std::process::id());
     let options = resolve::resolve(flags, seed)?;
     let log_level = log::start(flags.log_format, flags.log_level);
-    let page = PageOptions { connect: options.connect.clone(), playground: None };
+    let page = PageOptions {
+        connect: options.connect.clone(),
+        settings: options.settings.plan,
+        playground: None,
+    };
     let options = Options {
         // For the loopback interface: others must neither see the flags nor change the log level.
         added_pages: Some(Box::new(move |status, _| {

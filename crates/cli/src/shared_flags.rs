@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use endpointd_model::Controller;
-use endpointd_plan::Settings;
+use endpointd_plan::{AnnotationPolicy, Settings};
 
 use crate::cli_error::CliError;
 
@@ -29,7 +29,7 @@ pub struct ControllersFlag {
     pub controllers: Vec<String>,
 }
 
-/// Sizes of the published objects.
+/// What decides about the published objects.
 #[derive(Args)]
 pub struct LimitFlags {
     /// The most endpoints in a slice, from 1 to 1000
@@ -39,6 +39,28 @@ pub struct LimitFlags {
     /// The most addresses mirrored from one subset of Endpoints, from 1 to 1000
     #[arg(long, value_name = "N", default_value = "1000", allow_hyphen_values = true)]
     pub mirroring_max_endpoints_per_subset: String,
+
+    #[command(flatten)]
+    pub annotations: AnnotationFlags,
+}
+
+/// Annotations that Kubernetes ignores.
+#[derive(Args)]
+pub struct AnnotationFlags {
+    /// Honour `service.alpha.kubernetes.io/tolerate-unready-endpoints` of Services
+    ///
+    /// It counts as `publishNotReadyAddresses`, as before Kubernetes removed it.
+    #[arg(long)]
+    pub honor_tolerate_unready_annotation: bool,
+}
+
+impl AnnotationFlags {
+    pub fn policy(&self) -> AnnotationPolicy {
+        match self.honor_tolerate_unready_annotation {
+            true => AnnotationPolicy::Honor,
+            false => AnnotationPolicy::Ignore,
+        }
+    }
 }
 
 impl LimitFlags {
@@ -57,6 +79,7 @@ impl LimitFlags {
                 ENDPOINTS_MAX,
                 defaults.mirrored_per_subset_max,
             )?,
+            tolerate_unready_annotation: self.annotations.policy(),
         })
     }
 }

@@ -44,6 +44,7 @@ mod write_events;
 mod cache;
 mod interner;
 
+pub use endpointd_plan::AnnotationPolicy;
 pub use engine::Engine;
 pub use input::{Effect, Input, RequestId};
 pub use inspect::{

@@ -54,7 +54,7 @@ fn plan_key(
             (plan, Vec::new(), inputs.unknown_nodes())
         }
         Controller::Endpoints => {
-            let (plan, absent) = plan_endpoints(cache, keys, key, carried);
+            let (plan, absent) = plan_endpoints(cache, keys, key, (carried, settings));
             (plan, absent, Vec::new())
         }
         Controller::Mirror => {
@@ -86,7 +86,7 @@ fn plan_endpoints(
     cache: &Cache,
     keys: &KeyTable,
     key: &Key,
-    carried: &CarriedState,
+    (carried, settings): (&CarriedState, &Settings),
 ) -> (Plan, Vec<LiveRead>) {
     let inputs = cache.endpoints_inputs(key);
     let service = LiveRead::Service(key.clone());
@@ -100,7 +100,7 @@ fn plan_endpoints(
         // Leader election locks are Endpoints without a Service by design.
         return (Plan::default(), Vec::new());
     }
-    let plan = endpointd_plan::endpoints(&inputs.snapshot(carried));
+    let plan = endpointd_plan::endpoints(&inputs.snapshot(carried), settings);
     let is_orphan = !inputs.has_service() && has_delete(&plan);
     (plan, is_orphan.then_some(service).into_iter().collect())
 }

@@ -96,6 +96,7 @@ codes! {
     ReadyJustNow 307 Info Published "readiness changed a moment ago";
     NotReadyPublished 308 Info Clients "pods that are not ready get traffic";
     NotResolvable 309 Info Clients "no DNS name before the pod is ready";
+    TolerateUnready 310 Warning Plan "the tolerate-unready annotation";
     PortNameMissing 401 Warning Plan "no container has a port of that name";
     PortProtocol 402 Warning Plan "the port has another protocol";
     PortUndeclared 403 Info Plan "the port number is not declared";

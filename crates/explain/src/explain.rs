@@ -81,6 +81,7 @@ fn service_findings(facts: &ServiceFacts) -> Vec<Finding> {
     findings.extend(pods::shared_addresses(facts));
     findings.extend(readiness::published_not_ready(facts));
     findings.extend(readiness::not_resolvable(facts));
+    findings.extend(readiness::tolerate_unready(facts));
     ports::explain(facts, &mut findings);
     families::explain(facts, &mut findings);
     zones::explain(facts, &mut findings);

@@ -6,7 +6,9 @@ use endpointd_model::{
     AddressType, Conditions, Controller, EndpointSlice, Key, Object, Pod, PublishedResource,
     Service, SharedStr, Timestamp, Write, names,
 };
-use endpointd_plan::{CarriedState, ExclusionReason, IndexedCluster, Plan, Settings};
+use endpointd_plan::{
+    CarriedState, ExclusionReason, IndexedCluster, Plan, Settings, publishes_not_ready,
+};
 use serde_json::Value;
 
 use crate::finding::ObjectName;
@@ -138,6 +140,10 @@ impl<'a> ServiceFacts<'a> {
 
     pub fn raw_endpoints(&self) -> Option<&'a Value> {
         self.context.objects.get("Endpoints", &self.key.namespace, &self.key.name)
+    }
+
+    pub fn publishes_not_ready(&self) -> bool {
+        publishes_not_ready(self.service, &self.context.settings)
     }
 
     pub fn n_ready(&self) -> usize {

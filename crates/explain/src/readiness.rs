@@ -1,9 +1,10 @@
 //! Why a running pod is not ready: EPD301 to EPD306, EPD308, and EPD309.
 
-use endpointd_model::{ClusterIp, TargetPort};
+use endpointd_model::{ClusterIp, TargetPort, TolerateUnready, names};
+use endpointd_plan::AnnotationPolicy;
 use serde_json::Value;
 
-use crate::code::Code;
+use crate::code::{Code, Level};
 use crate::facts::{PodFacts, PodState, ServiceFacts};
 use crate::fields::{self, counted, list, text};
 use crate::finding::Finding;
@@ -277,7 +278,7 @@ fn condition_only(pod: &PodFacts) -> Finding {
 
 /// EPD308. See kubernetes/kubernetes#127234.
 pub fn published_not_ready(facts: &ServiceFacts) -> Option<Finding> {
-    if !facts.service.publish_not_ready {
+    if !facts.publishes_not_ready() {
         return None;
     }
     let pods = facts.pods.iter().filter(|pod| pod.state == PodState::Ready && !pod.pod.is_ready());
@@ -288,8 +289,9 @@ pub fn published_not_ready(facts: &ServiceFacts) -> Option<Finding> {
         _ => ("are", "get"),
     };
     let message = format!(
-        "{} {is} not ready and {gets} traffic, because the Service has publishNotReadyAddresses",
-        fields::names(&pods)
+        "{} {is} not ready and {gets} traffic, because the Service has {}",
+        fields::names(&pods),
+        if facts.service.publish_not_ready { "publishNotReadyAddresses" } else { "an annotation" }
     );
     Some(Finding::new(Code::NotReadyPublished, facts.object(), message))
 }
@@ -297,7 +299,7 @@ pub fn published_not_ready(facts: &ServiceFacts) -> Option<Finding> {
 /// EPD309. See kubernetes/kubernetes#92559.
 pub fn not_resolvable(facts: &ServiceFacts) -> Option<Finding> {
     let service = facts.service;
-    if service.cluster_ip != ClusterIp::Headless || service.publish_not_ready {
+    if service.cluster_ip != ClusterIp::Headless || facts.publishes_not_ready() {
         return None;
     }
     let waiting = facts.pods.iter().filter(|pod| {
@@ -320,4 +322,31 @@ pub fn not_resolvable(facts: &ServiceFacts) -> Option<Finding> {
         fields::names(&waiting)
     );
     Some(Finding::new(Code::NotResolvable, facts.object(), message))
+}
+
+/// EPD310.
+pub fn tolerate_unready(facts: &ServiceFacts) -> Option<Finding> {
+    let honored = match facts.context.settings.tolerate_unready_annotation {
+        AnnotationPolicy::Honor => Some(facts.publishes_not_ready()),
+        AnnotationPolicy::Ignore => None,
+    };
+    let field = facts.service.publish_not_ready;
+    let (level, rest) = match (&facts.service.tolerate_unready, honored) {
+        (TolerateUnready::Unset, _) => return None,
+        (TolerateUnready::Invalid(value), Some(_)) => (
+            Level::Warning,
+            format!("has the value {value:?}, which is not a boolean, so it has no effect"),
+        ),
+        (TolerateUnready::Known(value), Some(_)) => {
+            (Level::Info, format!("is honoured: it counts as `publishNotReadyAddresses: {value}`"))
+        }
+        // It asks for nothing that is not so already.
+        (TolerateUnready::Known(value), None) if *value == field => return None,
+        (TolerateUnready::Known(_) | TolerateUnready::Invalid(_), None) => (
+            Level::Warning,
+            format!("has no effect: `publishNotReadyAddresses` decides, and is {field}"),
+        ),
+    };
+    let message = format!("the annotation `{}` {rest}", names::TOLERATE_UNREADY);
+    Some(Finding::new(Code::TolerateUnready, facts.object(), message).level(level))
 }

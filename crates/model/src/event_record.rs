@@ -2,7 +2,7 @@
 
 use crate::SourceReason;
 
-/// The reason has upstream's text, so that alerts on events keep working.
+/// The reason has upstream's text where upstream has it, so that alerts on events keep working.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventRecord {
     pub reason: EventReason,
@@ -46,6 +46,7 @@ pub enum EventReason {
     FailedToCreateEndpoint,
     FailedToUpdateEndpoint,
     FailedToUpdateEndpointSlices,
+    InvalidAnnotation,
     InvalidIPAddress,
     TooManyAddressesToMirror,
     TopologyAwareHintsDisabled,
@@ -61,6 +62,7 @@ impl EventReason {
             Self::FailedToCreateEndpoint => "FailedToCreateEndpoint",
             Self::FailedToUpdateEndpoint => "FailedToUpdateEndpoint",
             Self::FailedToUpdateEndpointSlices => "FailedToUpdateEndpointSlices",
+            Self::InvalidAnnotation => "InvalidAnnotation",
             Self::InvalidIPAddress => "InvalidIPAddress",
             Self::TooManyAddressesToMirror => "TooManyAddressesToMirror",
             Self::TopologyAwareHintsDisabled => "TopologyAwareHintsDisabled",
@@ -89,6 +91,7 @@ impl EventRecord {
             | EventReason::FailedToCreateEndpoint
             | EventReason::FailedToUpdateEndpoint
             | EventReason::FailedToUpdateEndpointSlices
+            | EventReason::InvalidAnnotation
             | EventReason::InvalidIPAddress
             | EventReason::TooManyAddressesToMirror
             | EventReason::TopologyAwareHintsDisabled => EventType::Warning,

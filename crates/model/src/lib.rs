@@ -23,6 +23,7 @@ mod resource_version;
 mod service;
 mod service_traffic;
 mod slice;
+mod tolerate_unready;
 mod uid;
 mod watch;
 mod write;
@@ -51,6 +52,7 @@ pub use service::{
 };
 pub use service_traffic::{InternalTrafficPolicy, ServiceTraffic, SessionAffinity};
 pub use slice::{AddressType, Conditions, Endpoint, EndpointSlice, Hints};
+pub use tolerate_unready::TolerateUnready;
 pub use uid::{Uid, UidRepr};
 pub use watch::{ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};
 pub use write::{DeleteTarget, Object, PublishedResource, ServiceStatus, Write};

@@ -36,6 +36,9 @@ pub const TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hin
 /// The newer topology annotation.
 pub const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 
+/// What `publishNotReadyAddresses` replaced; Kubernetes ignores it today (annotation).
+pub const TOLERATE_UNREADY: &str = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
+
 /// Zone of a node (label).
 pub const ZONE: &str = "topology.kubernetes.io/zone";
 /// Marks nodes whose CPU does not count for topology hints (label).

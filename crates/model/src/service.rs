@@ -2,7 +2,7 @@
 
 use crate::{
     Condition, CrossNamespace, Family, Key, Labels, Protocol, ResourceVersion, ServiceTraffic,
-    SharedStr, Timestamp, Uid,
+    SharedStr, Timestamp, TolerateUnready, Uid,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub struct Service {
     pub families: Vec<Family>,
     pub ports: Vec<ServicePort>,
     pub publish_not_ready: bool,
+    pub tolerate_unready: TolerateUnready,
     pub topology: TopologyMode,
     pub traffic_distribution: Option<TrafficDistribution>,
     /// None for nearly all Services: the defaults.

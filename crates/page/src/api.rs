@@ -38,12 +38,12 @@ type Parameters = Query<BTreeMap<String, String>>;
 
 impl ApiState {
     pub fn new(options: PageOptions, status: StatusHandle) -> Self {
-        let PageOptions { connect, playground } = options;
+        let PageOptions { connect, settings, playground } = options;
         Self {
             hub: Hub::new(status.clone()),
             status,
             details: Details::default(),
-            finder: Finder::new(connect),
+            finder: Finder::new(connect, settings),
             playground,
         }
     }

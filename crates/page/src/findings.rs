@@ -63,6 +63,7 @@ const fn core(kind: &'static str, plural: &'static str) -> Resource {
 
 pub struct Finder {
     connect: ConnectOptions,
+    settings: Settings,
     client: OnceCell<Client>,
     /// One Service at a time; the last answer.
     last: Mutex<Option<(Key, Instant, Arc<str>)>>,
@@ -74,9 +75,9 @@ pub struct Finder {
 pub struct NoFindings(pub String);
 
 impl Finder {
-    pub fn new(connect: ConnectOptions) -> Self {
+    pub fn new(connect: ConnectOptions, settings: Settings) -> Self {
         let (client, last, forbidden) = (OnceCell::new(), Mutex::default(), Mutex::default());
-        Self { connect, client, last, forbidden }
+        Self { connect, settings, client, last, forbidden }
     }
 
     /// As JSON, in the form of `endpointd explain --output json`.
@@ -97,7 +98,7 @@ impl Finder {
         let client = self.client.get_or_try_init(|| Client::connect(self.connect.clone()));
         let client = client.await.map_err(|error| NoFindings(error.to_string()))?;
         let objects = self.read(client, key).await?;
-        let key = key.clone();
+        let (key, settings) = (key.clone(), self.settings);
         // On another thread: other pages need not wait for it.
         let explained = tokio::task::spawn_blocking(move || {
             let indexed = objects.cluster().index();
@@ -105,7 +106,7 @@ impl Finder {
                 objects: &objects,
                 indexed: &indexed,
                 now: Timestamp::now(),
-                settings: Settings::default(),
+                settings,
                 controller: Some(&state),
                 mode: Mode::Observed,
             };

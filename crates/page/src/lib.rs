@@ -44,6 +44,8 @@ pub const PATH: &str = "/ui/";
 pub struct PageOptions {
     /// Where findings read complete objects.
     pub connect: ConnectOptions,
+    /// What the controllers plan with.
+    pub settings: endpointd_plan::Settings,
     /// Buttons; only in the playground.
     pub playground: Option<PlaygroundControls>,
 }

@@ -37,7 +37,11 @@ enum Do {
 async fn start() -> Loop {
     let process = ProcessInfo { version: "1.2.3".into(), identity: "pod-a".into() };
     let (status, queries) = StatusHandle::new(process, LeadershipStatus::NoElection);
-    let options = PageOptions { connect: ConnectOptions::default(), playground: None };
+    let options = PageOptions {
+        connect: ConnectOptions::default(),
+        settings: endpointd_plan::Settings::default(),
+        playground: None,
+    };
     let site = Site::new(&status, &Metrics::new()).with_added(router(options, &status));
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");

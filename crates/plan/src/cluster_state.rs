@@ -172,7 +172,7 @@ impl<'a> IndexedCluster<'a> {
     ) -> Plan {
         match controller {
             Controller::Slices => slices(&self.slice_snapshot(key, carried), settings),
-            Controller::Endpoints => endpoints(&self.endpoints_snapshot(key, carried)),
+            Controller::Endpoints => endpoints(&self.endpoints_snapshot(key, carried), settings),
             Controller::Mirror => mirror(&self.mirror_snapshot(key), settings),
             Controller::Import => {
                 let snapshot = self.import_snapshot(key, carried);

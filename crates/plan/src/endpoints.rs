@@ -15,13 +15,17 @@ use self::truncation::{Capacity, truncate};
 use crate::pods::{self, invalid_address_event};
 use crate::port_set::{PortResolver, PortSet};
 use crate::subsets::{PortIdentity, repack, same_subsets, sort_addresses};
-use crate::{EndpointsSnapshot, ExcludedPod, ExclusionReason, Plan, trigger};
+use crate::{
+    EndpointsSnapshot, ExcludedPod, ExclusionReason, Plan, Settings, tolerate_unready, trigger,
+};
 
 /// Plans the Endpoints of one Service.
-pub fn endpoints(snapshot: &EndpointsSnapshot) -> Plan {
+pub fn endpoints(snapshot: &EndpointsSnapshot, settings: &Settings) -> Plan {
     let Some(service) = snapshot.service else { return plan_for_missing_service(snapshot) };
     match service.selection() {
-        Selection::Pods(_) => plan_pods(service, snapshot),
+        Selection::Pods(_) => {
+            plan_pods(&tolerate_unready::effective(service, settings), snapshot, settings)
+        }
         Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
     }
 }
@@ -36,12 +40,14 @@ fn plan_for_missing_service(snapshot: &EndpointsSnapshot) -> Plan {
     Plan { writes: target.map(Write::Delete).into_iter().collect(), ..Plan::default() }
 }
 
-fn plan_pods(service: &Service, snapshot: &EndpointsSnapshot) -> Plan {
+fn plan_pods(service: &Service, snapshot: &EndpointsSnapshot, settings: &Settings) -> Plan {
     let carried = snapshot.carried;
     let (time, trigger) =
         trigger::observe(carried.trigger.as_ref(), service, snapshot.pods.iter().copied());
     let mut plan = Plan { carried: carried.clone(), ..Plan::default() };
     plan.carried.trigger = Some(trigger);
+    let is_reported = &mut plan.carried.has_reported_annotation;
+    plan.event_records.extend(tolerate_unready::invalid_event(service, settings, is_reported));
     let published = publish(service, &snapshot.pods, &mut plan);
     let (subsets, capacity) = truncate(published);
     if capacity == Capacity::Over {

@@ -24,6 +24,7 @@ mod slice_names;
 mod slices;
 mod subsets;
 mod text;
+mod tolerate_unready;
 mod trigger;
 mod writes;
 
@@ -47,6 +48,7 @@ pub use slices::slices;
 pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, Settings, SliceSnapshot,
 };
+pub use tolerate_unready::{AnnotationPolicy, publishes_not_ready};
 pub use trigger::CarriedTrigger;
 
 /// Compiles and runs the example in the README.

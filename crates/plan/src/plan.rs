@@ -30,6 +30,8 @@ pub struct CarriedState {
     pub hints: CarriedHints,
     /// Pods whose invalid addresses an event has already reported.
     pub reported_invalid_pods: BTreeSet<SharedStr>,
+    /// An event has reported that an annotation has an invalid value.
+    pub has_reported_annotation: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,7 +16,10 @@ use self::template::Template;
 use crate::packing::{DesiredEndpoints, SliceAction, pack, recycle};
 use crate::port_set::PortSet;
 use crate::slice_names::SliceNames;
-use crate::{CarriedState, Counts, Plan, Retry, Settings, SliceSnapshot, hints, trigger, writes};
+use crate::{
+    CarriedState, Counts, Plan, Retry, Settings, SliceSnapshot, hints, tolerate_unready, trigger,
+    writes,
+};
 
 /// Plans the slices of one Service.
 ///
@@ -39,7 +42,9 @@ pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
     // the carried state is dropped (4.1).
     let Some(service) = snapshot.service else { return Plan::default() };
     match service.selection() {
-        Selection::Pods(_) => plan_pods(service, snapshot, settings),
+        Selection::Pods(_) => {
+            plan_pods(&tolerate_unready::effective(service, settings), snapshot, settings)
+        }
         Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
     }
 }
@@ -52,12 +57,10 @@ fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -
     let mut pods = PodsByName::of(service, &snapshot.pods);
     let mut names =
         SliceNames::new(&service.name, &service.uid, snapshot.names_in_use).with(&snapshot.slices);
-    let mut carried = CarriedState {
-        trigger: Some(trigger),
-        hints: snapshot.carried.hints.clone(),
-        reported_invalid_pods: snapshot.carried.reported_invalid_pods.clone(),
-    };
+    let mut carried = CarriedState { trigger: Some(trigger), ..snapshot.carried.clone() };
     let mut plan = Plan::default();
+    let is_reported = &mut carried.has_reported_annotation;
+    plan.event_records.extend(tolerate_unready::invalid_event(service, settings, is_reported));
     let mut actions = Vec::new();
     let families = families(service);
     carried.hints.keep_only(&families);

@@ -4,20 +4,26 @@ use std::fmt::Debug;
 
 use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr};
 
-use crate::{CarriedState, Topology};
+use crate::{AnnotationPolicy, CarriedState, Topology};
 
-/// The two limits that flags set. The caller has checked their range (docs/spec.md, section 1).
+/// What flags set. The caller has checked their range (docs/spec.md, section 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `--max-endpoints-per-slice`
     pub endpoints_per_slice_max: usize,
     /// `--mirroring-max-endpoints-per-subset`
     pub mirrored_per_subset_max: usize,
+    /// `--honor-tolerate-unready-annotation`
+    pub tolerate_unready_annotation: AnnotationPolicy,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { endpoints_per_slice_max: 100, mirrored_per_subset_max: 1000 }
+        Self {
+            endpoints_per_slice_max: 100,
+            mirrored_per_subset_max: 1000,
+            tolerate_unready_annotation: AnnotationPolicy::Ignore,
+        }
     }
 }
 

@@ -237,13 +237,16 @@ async fn start_controllers(
         user_agent: format!("endpointd/{}", options.version),
         ..ConnectOptions::default()
     };
-    let page = PageOptions { connect: connect.clone(), playground: Some(buttons) };
+    let settings =
+        endpointd_engine::Settings { seed: options.seed, ..endpointd_engine::Settings::default() };
+    let page = PageOptions {
+        connect: connect.clone(),
+        settings: settings.plan,
+        playground: Some(buttons),
+    };
     let run_options = endpointd_runtime::Options {
         connect,
-        settings: endpointd_engine::Settings {
-            seed: options.seed,
-            ..endpointd_engine::Settings::default()
-        },
+        settings,
         election: None,
         status: Some((Ipv4Addr::LOCALHOST, options.page_port).into()),
         secure_serving: None,

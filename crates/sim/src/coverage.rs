@@ -113,7 +113,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 41] = [
+pub const FAULTS: [&str; 42] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -155,6 +155,7 @@ pub const FAULTS: [&str; 41] = [
     "two leaders write",
     "undecodable object",
     "namespace deleted",
+    "tolerate-unready annotation",
 ];
 
 impl Coverage {

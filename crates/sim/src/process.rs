@@ -167,6 +167,7 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
     let mut settings = Settings { seed, ..Settings::default() };
     settings.plan.endpoints_per_slice_max = setup.endpoints_per_slice_max;
     settings.plan.mirrored_per_subset_max = setup.mirrored_per_subset_max;
+    settings.plan.tolerate_unready_annotation = setup.tolerate_unready_annotation;
     let batch_period = setup.batch_period;
     settings.controllers = Controller::DEFAULT
         .map(|one| ControllerSettings { batch_period, ..ControllerSettings::new(one) })

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use endpointd_engine::AnnotationPolicy;
 use endpointd_memory_api::Webhook;
 use endpointd_model::WatchedResource;
 
@@ -25,6 +26,7 @@ pub struct Setup {
     /// Time to converge in addition to what the rule allows, where the deletion limiter is right to
     /// delay something.
     pub convergence_extra: Duration,
+    pub tolerate_unready_annotation: AnnotationPolicy,
 }
 
 impl Default for Setup {
@@ -35,6 +37,7 @@ impl Default for Setup {
             batch_period: Duration::ZERO,
             n_processes: 1,
             convergence_extra: Duration::ZERO,
+            tolerate_unready_annotation: AnnotationPolicy::Ignore,
         }
     }
 }
@@ -110,6 +113,8 @@ pub enum ServiceAction {
     Internal,
     PublishNotReady,
     PublishReady,
+    /// The annotation tolerate-unready-endpoints; without effect in runs that ignore it.
+    Tolerate(u32),
     Families(u32),
     Topology(u32),
     /// Deletion has begun; a finalizer keeps the object.

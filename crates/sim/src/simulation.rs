@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use endpointd_engine::{Effect, Input, MonotonicTime};
+use endpointd_engine::{AnnotationPolicy, Effect, Input, MonotonicTime};
 use endpointd_model::Timestamp;
 use endpointd_rng::SplitMix64;
 
@@ -21,7 +21,7 @@ use crate::clock::{Time, millis, monotonic, secs, time_of};
 use crate::coverage::{Coverage, Rule, Violation};
 use crate::process::Process;
 use crate::rng::rng_of;
-use crate::script::{Action, Fault, RequestFault, Script, Setup};
+use crate::script::{Action, Fault, RequestFault, Script, ServiceAction, Setup};
 use crate::workload::{self, NAMESPACES};
 use endpointd_memory_api::{MemoryApi, NamespaceState};
 
@@ -159,6 +159,16 @@ impl Simulation {
             }
             Action::Check(check) => self.run_check(*check),
             Action::Quiesce => self.quiesce(),
+            Action::Service(_, ServiceAction::Tolerate(_)) => {
+                match self.setup.tolerate_unready_annotation {
+                    AnnotationPolicy::Ignore => {}
+                    AnnotationPolicy::Honor => {
+                        if workload::apply(&mut self.api, action) {
+                            self.coverage.count_fault("tolerate-unready annotation");
+                        }
+                    }
+                }
+            }
             Action::Pod(..)
             | Action::Service(..)
             | Action::Node(..)

@@ -3,7 +3,7 @@
 use endpointd_model as model;
 use endpointd_model::{
     ClusterIp, CrossNamespace, Family, InvalidResourceVersion, Protocol, ResourceVersion,
-    ServiceTraffic, TargetPort, TopologyMode,
+    ServiceTraffic, TargetPort, TolerateUnready, TopologyMode,
 };
 use serde::Deserialize;
 
@@ -105,6 +105,7 @@ impl TryFrom<Service> for model::Service {
             families: read_families(&ip_families),
             ports: ports.into_iter().map(model::ServicePort::from).collect(),
             publish_not_ready: publish_not_ready_addresses,
+            tolerate_unready: TolerateUnready::of(&annotations),
             topology: TopologyMode::of(&annotations),
             cross_namespace: CrossNamespace::of(&annotations, condition).map(Box::new),
             traffic_distribution: distribution(traffic_distribution.as_deref()),

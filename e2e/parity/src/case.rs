@@ -94,6 +94,7 @@ impl Case {
                 .unwrap_or(default.endpoints_per_slice_max),
             mirrored_per_subset_max: max_endpoints_per_subset
                 .unwrap_or(default.mirrored_per_subset_max),
+            ..default
         }
     }
 }

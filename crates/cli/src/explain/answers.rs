@@ -53,6 +53,7 @@ struct Setting {
     mode: Mode,
     now: Timestamp,
     reporter: Option<Reporter>,
+    settings: Settings,
 }
 
 pub async fn answer(flags: &Flags, question: &Question) -> Result<Vec<Answer>, CliError> {
@@ -61,7 +62,9 @@ pub async fn answer(flags: &Flags, question: &Question) -> Result<Vec<Answer>, C
         None => None,
     };
     let mode = if flags.live { Mode::WhatIf } else { Mode::Observed };
-    let setting = Setting { mode, now: Timestamp::now(), reporter };
+    let settings =
+        Settings { tolerate_unready_annotation: flags.annotations.policy(), ..Settings::default() };
+    let setting = Setting { mode, now: Timestamp::now(), reporter, settings };
     if flags.namespace.all_namespaces && flags.files.files.is_empty() {
         return answer_by_namespace(flags, question, &setting).await;
     }
@@ -204,7 +207,7 @@ fn explain_all(setting: &Setting, objects: &Objects, asked: &[Asked]) -> Vec<Fin
             objects,
             indexed: &indexed,
             now: setting.now,
-            settings: Settings::default(),
+            settings: setting.settings,
             controller: controller.as_ref(),
             mode: setting.mode,
         };

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::cluster::{ConnectFlags, FileFlags, NamespaceFlags};
+use crate::shared_flags::AnnotationFlags;
 
 /// Say why pods are or are not behind a Service
 #[derive(Args)]
@@ -53,6 +54,9 @@ pub struct Flags {
     /// are findings, too; if the cluster cannot be read from here, it explains the Service
     #[arg(long, value_name = "URL")]
     pub endpointd: Option<String>,
+
+    #[command(flatten)]
+    pub annotations: AnnotationFlags,
 
     #[command(flatten)]
     pub connect: ConnectFlags,

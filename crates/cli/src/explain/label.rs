@@ -36,6 +36,7 @@ pub fn label(code: Code) -> &'static str {
         | Code::SidecarNotReady => "not ready",
         Code::ReadyJustNow => "soon",
         Code::NotReadyPublished => "not ready",
+        Code::TolerateUnready => "annotation",
         Code::NotResolvable | Code::HostnameNotPublished => "DNS",
         Code::PortNameMissing
         | Code::PortProtocol

@@ -6,7 +6,7 @@
 
 use endpointd_explain::{Context, Findings, Mode, Objects, explain};
 use endpointd_model::{Controller, Key, Timestamp, Write};
-use endpointd_plan::{CarriedState, Settings};
+use endpointd_plan::{AnnotationPolicy, CarriedState, Settings};
 use endpointd_wire::to_json_value;
 use serde_json::{Map, Value, json};
 
@@ -19,6 +19,7 @@ pub fn now() -> Timestamp {
 #[derive(Default)]
 pub struct World {
     pub objects: Objects,
+    pub settings: Settings,
     n_pods: usize,
 }
 
@@ -46,6 +47,10 @@ impl World {
         match kind {
             "published" => return self.publish(),
             "complete" => return self.objects.complete(name),
+            "honoring-annotation" => {
+                self.settings.tolerate_unready_annotation = AnnotationPolicy::Honor;
+                return;
+            }
             // `pods 1002`: as many ready pods.
             "pods" => {
                 let n: usize = name.parse().expect("a number of pods");
@@ -94,7 +99,7 @@ impl World {
             let cluster = self.objects.cluster();
             let indexed = cluster.index();
             let carried = CarriedState::default();
-            let plan = |key| indexed.plan(controller, &key, &carried, &Settings::default());
+            let plan = |key| indexed.plan(controller, &key, &carried, &self.settings);
             let plans: Vec<_> = indexed.keys(controller).into_iter().map(plan).collect();
             let mut cluster = cluster.clone();
             let writes = plans.iter().flat_map(|plan| &plan.writes);
@@ -117,7 +122,7 @@ impl World {
             objects: &self.objects,
             indexed: &indexed,
             now: now(),
-            settings: Settings::default(),
+            settings: self.settings,
             controller: None,
             mode: Mode::Observed,
         };

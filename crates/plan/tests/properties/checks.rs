@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    Controller, EndpointSlice, Family, Object, Pod, PodIp, Service, SharedStr, TopologyMode, Write,
-    is_forbidden_endpoint_ip, names,
+    Controller, EndpointSlice, Family, Object, Pod, PodIp, Service, SharedStr, TolerateUnready,
+    TopologyMode, Write, is_forbidden_endpoint_ip, names,
 };
-use endpointd_plan::{CarriedState, ClusterState, Plan, endpoints, mirror, slices};
+use endpointd_plan::{
+    AnnotationPolicy, CarriedState, ClusterState, Plan, Settings, endpoints, mirror,
+    publishes_not_ready, slices,
+};
 
 use crate::generators::{Case, key};
 
@@ -14,13 +17,14 @@ use crate::generators::{Case, key};
 pub fn check(case: &Case, controller: Controller) {
     let plan = planned(case, controller, &case.cluster, &CarriedState::default());
     input_order_does_not_matter(case, controller, &plan);
+    the_annotation_is_another_spelling(case, controller, &plan);
     writes_have_preconditions(&plan);
     only_managed_objects_are_written(&case.cluster, controller, &plan);
     no_slice_exceeds_the_maximum(case, controller, &plan);
     let after = applied(&case.cluster, &plan.writes);
     the_next_plan_is_empty(case, controller, &after, &plan);
     if controller == Controller::Slices {
-        every_eligible_pod_is_published_once(&after);
+        every_eligible_pod_is_published_once(case, &after);
     }
     every_prefix_converges(case, controller, &plan, &after);
 }
@@ -54,7 +58,7 @@ fn input_order_does_not_matter(case: &Case, controller: Controller, plan: &Plan)
         Controller::Endpoints => {
             let mut snapshot = index.endpoints_snapshot(&key(), &carried);
             snapshot.pods.reverse();
-            endpoints(&snapshot)
+            endpoints(&snapshot, &case.settings)
         }
         Controller::Mirror => {
             let mut snapshot = index.mirror_snapshot(&key());
@@ -66,6 +70,22 @@ fn input_order_does_not_matter(case: &Case, controller: Controller, plan: &Plan)
         }
     };
     assert_eq!(&shuffled, plan, "the plan depends on the order of the input");
+}
+
+/// An honored annotation gives the writes of `publishNotReadyAddresses` with its value; an ignored or
+/// invalid one changes nothing.
+fn the_annotation_is_another_spelling(case: &Case, controller: Controller, plan: &Plan) {
+    let mut cluster = case.cluster.clone();
+    for service in cluster.services.values_mut() {
+        let annotation = std::mem::take(&mut service.tolerate_unready);
+        service.publish_not_ready = match (case.settings.tolerate_unready_annotation, annotation) {
+            (AnnotationPolicy::Honor, TolerateUnready::Known(value)) => value,
+            (AnnotationPolicy::Honor | AnnotationPolicy::Ignore, _) => service.publish_not_ready,
+        };
+    }
+    let spelled = planned(case, controller, &cluster, &CarriedState::default());
+    assert_eq!(spelled.writes, plan.writes, "the annotation is not publishNotReadyAddresses");
+    assert_eq!(spelled.excluded_pods, plan.excluded_pods);
 }
 
 fn writes_have_preconditions(plan: &Plan) {
@@ -135,7 +155,7 @@ fn the_next_plan_is_empty(case: &Case, controller: Controller, after: &ClusterSt
 }
 
 /// An independent and simple computation of the endpoints that must be published.
-fn every_eligible_pod_is_published_once(after: &ClusterState) {
+fn every_eligible_pod_is_published_once(case: &Case, after: &ClusterState) {
     let Some(service) = after.services.get(&key()) else { return };
     if service.is_external_name || service.selector.is_empty() || service.is_deleting {
         return;
@@ -156,7 +176,7 @@ fn every_eligible_pod_is_published_once(after: &ClusterState) {
             *n_by_pod.entry(&target.name).or_default() += 1;
         }
         for pod in after.pods.values() {
-            let expected = wanted && is_published(after, service, pod, family);
+            let expected = wanted && is_published((after, &case.settings), service, pod, family);
             let found = n_by_pod.remove(&pod.name).unwrap_or(0);
             assert_eq!(found, usize::from(expected), "{} in {family}", pod.name);
         }
@@ -179,7 +199,12 @@ fn families(service: &Service) -> Vec<Family> {
     }
 }
 
-fn is_published(cluster: &ClusterState, service: &Service, pod: &Pod, family: Family) -> bool {
+fn is_published(
+    (cluster, settings): (&ClusterState, &Settings),
+    service: &Service,
+    pod: &Pod,
+    family: Family,
+) -> bool {
     let has_address = pod.ips.all.iter().any(|ip| match ip {
         PodIp::Ip(ip) => Family::of(*ip) == family && is_forbidden_endpoint_ip(*ip).is_none(),
         PodIp::Invalid(_) => false,
@@ -188,7 +213,7 @@ fn is_published(cluster: &ClusterState, service: &Service, pod: &Pod, family: Fa
     service.selector.selects(&pod.labels)
         && pod.phase == endpointd_model::Phase::Active
         && has_address
-        && (has_node || service.publish_not_ready)
+        && (has_node || publishes_not_ready(service, settings))
 }
 
 /// Any prefix of a plan's writes, followed by a new plan, reaches the same state as the whole plan.

@@ -11,7 +11,6 @@ use endpointd_plan::{CarriedState, ClusterState, Settings};
 
 const N_PODS: usize = 4;
 const N_SLICES: usize = 3;
-const SETTINGS: Settings = Settings { endpoints_per_slice_max: 2, mirrored_per_subset_max: 2 };
 
 /// The state of one pod or address.
 #[derive(Clone, Copy, PartialEq)]
@@ -66,7 +65,10 @@ fn check_all(controller: Controller, populate: impl Fn(&mut ClusterState, [State
                 .enumerate()
                 .filter_map(|(n, filling)| Some(observed(&full, n, filling.as_ref()?)))
                 .collect();
-            checks::check(&Case { cluster: cluster.clone(), settings: SETTINGS }, controller);
+            checks::check(
+                &Case { cluster: cluster.clone(), settings: generators::settings(2) },
+                controller,
+            );
             n_worlds += 1;
         }
     }

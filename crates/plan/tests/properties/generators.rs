@@ -3,9 +3,10 @@
 use endpointd_model::{
     ClusterIp, Controller, EndpointAddress, EndpointSlice, Endpoints, Family, Key, Labels,
     NamedPort, Node, Phase, Pod, PodIp, PodIps, Protocol, Readiness, Service, ServicePort, Subset,
-    SubsetPort, TargetPort, Timestamp, TopologyMode, TrafficDistribution, Uid, names,
+    SubsetPort, TargetPort, Timestamp, TolerateUnready, TopologyMode, TrafficDistribution, Uid,
+    names,
 };
-use endpointd_plan::{CarriedState, ClusterState, Settings};
+use endpointd_plan::{AnnotationPolicy, CarriedState, ClusterState, Settings};
 
 pub fn key() -> Key {
     Key::new("ns", "web")
@@ -18,13 +19,19 @@ pub struct Case {
     pub settings: Settings,
 }
 
+pub fn settings(max: usize) -> Settings {
+    Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max, ..Settings::default() }
+}
+
 /// Zeros give the simplest cluster state, so shrinking the bytes shrinks the state.
 pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
     let mut source = ByteSource { bytes: bytes.iter() };
     let max = 1 + source.pick(5);
-    let settings = Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max };
+    let mut settings = settings(max);
     let mut cluster = ClusterState::default();
     source.populate(&mut cluster, controller);
+    settings.tolerate_unready_annotation =
+        source.one_of(&[AnnotationPolicy::Ignore, AnnotationPolicy::Honor]);
     // The published objects are those of an earlier state, modified by another client.
     if source.pick(4) > 0 {
         let plan = cluster.plan(controller, &key(), &CarriedState::default(), &settings);
@@ -44,7 +51,7 @@ pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
 pub fn decode_zones(bytes: &[u8]) -> Case {
     let mut source = ByteSource { bytes: bytes.iter() };
     let max = 1 + source.pick(6);
-    let settings = Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max };
+    let settings = settings(max);
     let mut cluster = ClusterState::default();
     for _ in 0..2 {
         source.populate_zones(&mut cluster);
@@ -163,6 +170,12 @@ impl ByteSource<'_> {
                 None,
                 Some(TrafficDistribution::PreferClose),
                 Some(TrafficDistribution::PreferSameNode),
+            ]),
+            tolerate_unready: self.one_of(&[
+                TolerateUnready::Unset,
+                TolerateUnready::Known(true),
+                TolerateUnready::Known(false),
+                TolerateUnready::Invalid("maybe".into()),
             ]),
             ..Service::default()
         }

@@ -9,3 +9,4 @@ mod import;
 mod mirror;
 mod multicluster;
 mod slices;
+mod tolerate_unready;

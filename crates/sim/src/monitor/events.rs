@@ -159,9 +159,9 @@ impl Simulation {
     ) {
         let is_once = match record.reason {
             EventReason::InvalidIPAddress => controller != Controller::Mirror,
-            EventReason::TopologyAwareHintsDisabled | EventReason::TopologyAwareHintsEnabled => {
-                true
-            }
+            EventReason::InvalidAnnotation
+            | EventReason::TopologyAwareHintsDisabled
+            | EventReason::TopologyAwareHintsEnabled => true,
             EventReason::FailedToCreateEndpoint
             | EventReason::FailedToUpdateEndpoint
             | EventReason::FailedToUpdateEndpointSlices
@@ -209,7 +209,8 @@ fn is_write_failure(record: &EventRecord) -> bool {
         | EventReason::FailedToUpdateEndpoint
         | EventReason::FailedToImportEndpoints => true,
         EventReason::FailedToUpdateEndpointSlices => record.message.contains(": failed to "),
-        EventReason::InvalidIPAddress
+        EventReason::InvalidAnnotation
+        | EventReason::InvalidIPAddress
         | EventReason::TooManyAddressesToMirror
         | EventReason::TopologyAwareHintsDisabled
         | EventReason::TopologyAwareHintsEnabled

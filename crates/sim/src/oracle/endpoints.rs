@@ -61,7 +61,7 @@ pub fn entries(service: &Service, pod: &Pod) -> Vec<Entry> {
     let is_wanted = slices::publishes(service)
         && pods::matches(service, pod)
         && pods::is_eligible(pod)
-        && (!pod.is_terminating || service.publish_not_ready);
+        && (!pod.is_terminating || pods::publishes_not_ready(service));
     let family = pods::primary_family(service, pod);
     let address = pods::addresses(pod, family).into_iter().next();
     let Some(ip) = address.filter(|_| is_wanted) else { return Vec::new() };
@@ -70,7 +70,7 @@ pub fn entries(service: &Service, pod: &Pod) -> Vec<Entry> {
         ip: ip.clone(),
         pod: pod.name.clone(),
         uid: pod.uid.clone(),
-        is_ready: pod.is_ready() || service.publish_not_ready,
+        is_ready: pod.is_ready() || pods::publishes_not_ready(service),
         node: Some(pod.node_name.clone().unwrap_or_default()),
         hostname: pods::hostname(service, pod),
     };

@@ -2,7 +2,7 @@
 
 use endpointd_model::{
     ClusterIp, EndpointPort, Family, Phase, Pod, PodIp, Service, SharedStr, TargetPort,
-    is_forbidden_endpoint_ip,
+    TolerateUnready, is_forbidden_endpoint_ip,
 };
 
 /// Section 2, "Matching": every selector pair, same namespace. No selector matches nothing.
@@ -10,6 +10,14 @@ pub fn matches(service: &Service, pod: &Pod) -> bool {
     pod.namespace == service.namespace
         && !service.selector.is_empty()
         && service.selector.iter().all(|(key, value)| pod.labels.get(key) == Some(value))
+}
+
+/// Section 2, "Not ready". Runs that ignore the annotation have Services without it.
+pub fn publishes_not_ready(service: &Service) -> bool {
+    match service.tolerate_unready {
+        TolerateUnready::Known(value) => value,
+        TolerateUnready::Unset | TolerateUnready::Invalid(_) => service.publish_not_ready,
+    }
 }
 
 /// Section 2, "Eligible".

@@ -67,7 +67,7 @@ pub fn entry(service: &Service, pod: &Pod, node: Option<&Node>, family: Family) 
         return None;
     }
     let has_node = pod.node_name.is_some() && node.is_some();
-    if !has_node && !service.publish_not_ready {
+    if !has_node && !pods::publishes_not_ready(service) {
         return None;
     }
     let addresses = pods::addresses(pod, family);
@@ -75,7 +75,7 @@ pub fn entry(service: &Service, pod: &Pod, node: Option<&Node>, family: Family) 
         return None;
     }
     let serving = pod.is_ready();
-    let ready = service.publish_not_ready || (serving && !pod.is_terminating);
+    let ready = pods::publishes_not_ready(service) || (serving && !pod.is_terminating);
     Some(Entry {
         address_type: family.into(),
         addresses,

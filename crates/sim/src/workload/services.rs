@@ -1,8 +1,8 @@
 //! Changes of Services.
 
 use endpointd_model::{
-    ClusterIp, Family, Key, Labels, Protocol, Service, ServicePort, TargetPort, TopologyMode,
-    TrafficDistribution,
+    ClusterIp, Family, Key, Labels, Protocol, Service, ServicePort, TargetPort, TolerateUnready,
+    TopologyMode, TrafficDistribution,
 };
 
 use super::{ShapeSeed, labels, remove_endpoints, service_key};
@@ -37,6 +37,7 @@ pub fn apply(api: &mut MemoryApi, place: Place, what: ServiceAction) {
         | ServiceAction::Internal
         | ServiceAction::PublishNotReady
         | ServiceAction::PublishReady
+        | ServiceAction::Tolerate(_)
         | ServiceAction::Families(_)
         | ServiceAction::Topology(_)
         | ServiceAction::Delete => {
@@ -61,6 +62,7 @@ fn change(service: &mut Service, what: ServiceAction) {
         ServiceAction::Internal => service.is_external_name = false,
         ServiceAction::PublishNotReady => service.publish_not_ready = true,
         ServiceAction::PublishReady => service.publish_not_ready = false,
+        ServiceAction::Tolerate(shape) => service.tolerate_unready = tolerate(shape),
         ServiceAction::Families(shape) => addresses(service, &mut ShapeSeed(shape)),
         ServiceAction::Topology(shape) => topology(service, &mut ShapeSeed(shape)),
         ServiceAction::Delete => service.is_deleting = true,
@@ -160,6 +162,15 @@ fn addresses(service: &mut Service, shape: &mut ShapeSeed) {
         _ => (vec![Family::V4], ClusterIp::Ip(Family::V4)),
     };
     (service.families, service.cluster_ip) = (families, cluster_ip);
+}
+
+fn tolerate(shape: u32) -> TolerateUnready {
+    match ShapeSeed(shape).pick(4) {
+        0 => TolerateUnready::Unset,
+        1 => TolerateUnready::Known(false),
+        2 => TolerateUnready::Invalid("maybe".into()),
+        _ => TolerateUnready::Known(true),
+    }
 }
 
 fn topology(service: &mut Service, shape: &mut ShapeSeed) {
