@@ -262,29 +262,54 @@ fn every_product_crate_is_listed() {
     }
 }
 
+/// The names in code style that some cells of the tables of a page contain.
+fn names_in_cells<'a>(page: &'a str, columns: &[usize]) -> Vec<&'a str> {
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.flat_map(|row| {
+        let cells = row.split('|').skip(1).enumerate();
+        cells.filter(|(column, _)| columns.contains(column)).map(|(_, cell)| cell)
+    });
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
+}
+
+fn assert_names_exist(path: &str, names: &[&str]) {
+    let code: String = rules::files(&[".rs"]).into_iter().map(|source| source.text).collect();
+    for name in names {
+        if name.ends_with(".rs") || name.contains('/') && !name.contains('.') {
+            assert!(root().join(name).exists(), "{path} names `{name}`, which does not exist");
+            continue;
+        }
+        let last = name.rsplit("::").next().expect("a split gives one part at least");
+        let forms = ["fn NAME(", "fn NAME<", "struct NAME", "enum NAME"];
+        let is_there = forms.iter().any(|form| code.contains(&form.replace("NAME", last)));
+        // Words of Kubernetes, and flags.
+        let is_kubernetes = ["Ready", "status.podIPs"].contains(&last) || last.starts_with("--");
+        assert!(is_there || is_kubernetes, "{path} names `{name}`, which does not exist");
+    }
+}
+
 /// The tables of `docs/parity.md` name a function and tests for each rule, and files.
 #[test]
 fn names_in_the_parity_tables_exist() {
     let page = fs::read_to_string(root().join("docs/parity.md")).expect("the page is there");
-    let code: String = rules::files(&[".rs"]).into_iter().map(|source| source.text).collect();
-    let rows = page.lines().filter(|line| line.starts_with("| "));
-    let mut n_names = 0;
-    for name in rows.flat_map(|row| row.split('`').skip(1).step_by(2)) {
-        n_names += 1;
-        if name.ends_with(".rs") {
-            assert!(
-                root().join(name).is_file(),
-                "docs/parity.md names `{name}`, which does not exist"
-            );
-            continue;
-        }
-        let last = name.rsplit("::").next().expect("a split gives one part at least");
-        let is_there = [format!("fn {last}("), format!("fn {last}<"), format!("struct {last}")]
-            .iter()
-            .any(|form| code.contains(form));
-        // A word of Kubernetes.
-        let is_kubernetes = last == "Ready";
-        assert!(is_there || is_kubernetes, "docs/parity.md names `{name}`, which does not exist");
+    let names = names_in_cells(&page, &[0, 1, 2, 3, 4]);
+    assert_names_exist("docs/parity.md", &names);
+    assert!(names.len() > 100, "only {} names found", names.len());
+}
+
+/// So does `docs/origins.md`, whose second column has names of older releases of Kubernetes. A row
+/// without a test says why.
+#[test]
+fn each_row_of_the_origins_leads_to_code_and_a_test_or_to_a_reason() {
+    let page = fs::read_to_string(root().join("docs/origins.md")).expect("the page is there");
+    let names = names_in_cells(&page, &[2, 3]);
+    assert_names_exist("docs/origins.md", &names);
+    assert!(names.len() > 150, "only {} names found", names.len());
+    let tables = page.split("| document | described | here | test |").skip(1);
+    for row in tables.flat_map(str::lines).filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, _, _, here, test, _] = cells.as_slice() else { panic!("not four cells: {row}") };
+        let has_test = test.contains('`');
+        assert!(has_test || here.starts_with("not here: "), "no test and no reason: {row}");
     }
-    assert!(n_names > 100, "only {n_names} names found");
 }
