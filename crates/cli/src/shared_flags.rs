@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use endpointd_model::Controller;
-use endpointd_plan::{AnnotationPolicy, Settings};
+use endpointd_plan::{AnnotationPolicy, OrphanPolicy, Settings};
 
 use crate::cli_error::CliError;
 
@@ -42,6 +42,10 @@ pub struct LimitFlags {
 
     #[command(flatten)]
     pub annotations: AnnotationFlags,
+
+    /// What to do with Endpoints and slices of Services that had a selector before: keep, delete
+    #[arg(long, value_name = "POLICY", default_value = "keep")]
+    pub orphan_policy: String,
 }
 
 /// Annotations that Kubernetes ignores.
@@ -80,6 +84,7 @@ impl LimitFlags {
                 defaults.mirrored_per_subset_max,
             )?,
             tolerate_unready_annotation: self.annotations.policy(),
+            orphan_policy: orphan_policy(&self.orphan_policy)?,
         })
     }
 }
@@ -128,6 +133,17 @@ fn controller_named(name: &str) -> Result<Controller, CliError> {
             format!("known are `*`, {}; a `-` before a name excludes it", names.join(", ")),
         )
     })
+}
+
+fn orphan_policy(text: &str) -> Result<OrphanPolicy, CliError> {
+    match text {
+        "keep" => Ok(OrphanPolicy::Keep),
+        "delete" => Ok(OrphanPolicy::Delete),
+        _ => Err(CliError::new(
+            format!("`--orphan-policy` must be `keep` or `delete`: `{text}`"),
+            "without the flag they are kept, as by kube-controller-manager",
+        )),
+    }
 }
 
 /// A number from 1 to `most`, or an error that names the flag.

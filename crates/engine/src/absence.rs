@@ -1,9 +1,9 @@
-//! Deletions that are planned because an object is missing from the cache (B12): what live reads
-//! must confirm first, and which of them the deletion limiter counts.
+//! Deletions that are planned because an object is missing from the cache (B12), or left behind: what
+//! live reads must confirm first, and which of them the deletion limiter counts.
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{LiveRead, LiveReadResult, Write};
+use endpointd_model::{Key, LiveRead, LiveReadResult, Write};
 
 use crate::cache::{DeletionEvidence, ObjectChange};
 
@@ -12,8 +12,8 @@ use crate::cache::{DeletionEvidence, ObjectChange};
 pub struct Assumptions {
     /// Objects whose absence from the cache makes the plan delete something.
     pub absent: Vec<LiveRead>,
-    /// The objects to delete, if the deletion limiter counts the plan: what is gone already does
-    /// not count.
+    /// Objects that must exist, if the deletion limiter counts the plan: those to delete, because
+    /// what is gone already does not count, and a Service that says that they are left behind.
     pub present: Vec<LiveRead>,
 }
 
@@ -39,6 +39,14 @@ impl Assumptions {
         let read = |write: &Write| LiveRead::Object(write.resource(), write.key());
         let present = if is_limited { deletes.map(read).collect() } else { Vec::new() };
         Self { absent, present }
+    }
+
+    /// The plan deletes what is left of a Service that had a selector before: the Service and each
+    /// object are read.
+    pub fn of_left_behind(writes: &[Write], key: &Key) -> Self {
+        let objects = writes.iter().map(|write| LiveRead::Object(write.resource(), write.key()));
+        let present = objects.chain([LiveRead::Service(key.clone())]).collect();
+        Self { absent: Vec::new(), present }
     }
 
     pub fn rest_on_absence(&self) -> bool {
@@ -71,8 +79,10 @@ impl ConfirmedFacts {
     pub fn record(&mut self, read: &LiveRead, result: &LiveReadResult) {
         match result {
             LiveReadResult::Absent => drop(self.absent.insert(read.clone())),
-            LiveReadResult::Object(_) => drop(self.present.insert(read.clone())),
-            LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Failed(_) => {}
+            LiveReadResult::Object(_) | LiveReadResult::Service(_) => {
+                self.present.insert(read.clone());
+            }
+            LiveReadResult::Node(_) | LiveReadResult::Failed(_) => {}
         }
     }
 }

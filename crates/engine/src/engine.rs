@@ -1,14 +1,13 @@
 //! The engine: inputs in, effects out. It routes each input to the component that owns the state
 //! concerned, and starts syncs while the controllers have room.
 
+mod events;
 mod responses;
 mod rollback;
 
 use std::time::Duration;
 
-use endpointd_model::{
-    EventRecord, FailureKind, Key, ResourceEvent, WatchSignal, WatchedResource, WriteResult,
-};
+use endpointd_model::{FailureKind, Key, ResourceEvent, WatchSignal, WatchedResource, WriteResult};
 use endpointd_plan::Plan;
 use endpointd_rng::SplitMix64;
 
@@ -258,12 +257,6 @@ impl Engine {
         }
     }
 
-    pub(super) fn on_endpoints_gone(&mut self, key: &Key) {
-        if self.observed.cache().contains(WatchedResource::Services, key) {
-            self.controllers.require_live_service(key);
-        }
-    }
-
     /// Without a Service and Endpoints there is nothing that this key could be about.
     fn drop_key_if_gone(&mut self, key: &Key) {
         let cache = self.observed.cache();
@@ -376,6 +369,7 @@ impl Engine {
             if had_server_error && end.has_stored_writes() {
                 self.expedite_server_errors(now);
             }
+            self.record_left_behind(owner, &end);
             self.deferred.release(owner.controller, &owner.key, now);
             self.drop_key_if_gone(&owner.key);
             end.result
@@ -387,11 +381,5 @@ impl Engine {
             let summary = summary.ended(result, now.since(end.planned_at));
             self.syncs.push_effect(Effect::SyncFinished(Box::new(summary)));
         }
-    }
-
-    fn record_event(&mut self, owner: &Owner, record: EventRecord) {
-        let Owner { controller, key } = owner.clone();
-        let uid = self.observed.cache().involved_uid(record.involved_kind, &key);
-        self.syncs.push_effect(Effect::RecordEvent { controller, key, uid, record });
     }
 }

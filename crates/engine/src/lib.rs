@@ -30,6 +30,7 @@ mod in_flight;
 mod request_queue;
 mod requests;
 mod syncs;
+mod write_events;
 
 mod absence;
 mod backoff;
@@ -44,7 +45,7 @@ mod write_events;
 mod cache;
 mod interner;
 
-pub use endpointd_plan::AnnotationPolicy;
+pub use endpointd_plan::{AnnotationPolicy, OrphanPolicy};
 pub use engine::Engine;
 pub use input::{Effect, Input, RequestId};
 pub use inspect::{

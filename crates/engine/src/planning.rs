@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use endpointd_model::{
-    Controller, Failure, FailureKind, Key, LiveRead, PublishedResource, SharedStr, Write,
+    Controller, Failure, FailureKind, Key, LiveRead, PublishedResource, Selection, SharedStr, Write,
 };
 use endpointd_plan::{CarriedState, Plan, Settings};
 
@@ -78,7 +78,10 @@ fn plan_key(
         }
     };
     let reported = entry.map(|entry| entry.reported_deletions).unwrap_or_default();
-    let assumptions = Assumptions::new(&plan.writes, absent, reported);
+    let assumptions = match is_left_behind(cache, controller.settings.controller, key) {
+        true if has_delete(&plan) => Assumptions::of_left_behind(&plan.writes, key),
+        true | false => Assumptions::new(&plan.writes, absent, reported),
+    };
     Planned { plan, assumptions, unknown_nodes }
 }
 
@@ -103,6 +106,20 @@ fn plan_endpoints(
     let plan = endpointd_plan::endpoints(&inputs.snapshot(carried), settings);
     let is_orphan = !inputs.has_service() && has_delete(&plan);
     (plan, is_orphan.then_some(service).into_iter().collect())
+}
+
+/// Whether all that this controller can do for the key is to delete what is left of a time when the
+/// Service had a selector.
+pub fn is_left_behind(cache: &Cache, controller: Controller, key: &Key) -> bool {
+    let publishes_pods = match controller {
+        Controller::Slices | Controller::Endpoints => true,
+        Controller::Mirror | Controller::Import => false,
+    };
+    publishes_pods
+        && cache.service(key).is_some_and(|service| match service.selection() {
+            Selection::Pods(_) => false,
+            Selection::Manual | Selection::External => true,
+        })
 }
 
 fn has_delete(plan: &Plan) -> bool {

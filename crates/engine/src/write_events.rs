@@ -1,4 +1,5 @@
-//! The Events that writes cause: a failed one, worded as upstream words it, and a stored condition.
+//! The Events that writes cause: a failed one, worded as upstream words it, a stored condition, and
+//! deletes of what was left behind.
 
 use endpointd_model::{
     Controller, EventReason, EventRecord, Failure, InvolvedKind, ServiceStatus, SourceReason,
@@ -42,4 +43,20 @@ pub fn condition_event(status: &ServiceStatus) -> Option<EventRecord> {
     let reason = EventReason::Source(SourceReason::parse(&condition.reason)?);
     let message = condition.message.to_string();
     Some(EventRecord { reason, message, involved_kind: InvolvedKind::Service })
+}
+
+/// What was left of a time when the Service had a selector is deleted.
+pub fn left_behind_event(owner: &Owner, n_deleted: usize) -> EventRecord {
+    let what = match (owner.controller, n_deleted) {
+        (Controller::Endpoints, _) => "the Endpoints".to_owned(),
+        (Controller::Slices | Controller::Mirror | Controller::Import, 1) => {
+            "1 EndpointSlice".to_owned()
+        }
+        (Controller::Slices | Controller::Mirror | Controller::Import, n) => {
+            format!("{n} EndpointSlices")
+        }
+    };
+    let message = format!("Deleted {what} from the time when Service {} had a selector", owner.key);
+    let reason = EventReason::DeletedLeftBehind;
+    EventRecord { reason, message, involved_kind: InvolvedKind::Service }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{Key, Labels, Selection, names};
+use endpointd_plan::endpoints_left_behind;
 use serde_json::Value;
 
 use crate::code::{Code, Level};
@@ -41,7 +42,10 @@ pub fn missing_service(context: &Context, key: &Key) -> Finding {
 pub fn explain(facts: &ServiceFacts, findings: &mut Vec<Finding>) {
     findings.extend(deleting(facts));
     match facts.service.selection() {
-        Selection::External => findings.push(external_name(facts)),
+        Selection::External => {
+            findings.push(external_name(facts));
+            findings.extend(selector_removed(facts));
+        }
         Selection::Manual => {
             findings.extend(no_selector(facts));
             findings.extend(selector_removed(facts));
@@ -128,21 +132,37 @@ fn no_selector(facts: &ServiceFacts) -> Option<Finding> {
 
 /// EPD113. See kubernetes/kubernetes#91072.
 fn selector_removed(facts: &ServiceFacts) -> Option<Finding> {
-    let slices: Vec<String> =
+    let mut left: Vec<String> =
         facts.published.iter().map(|slice| slice.meta.name.to_string()).collect();
-    if slices.is_empty() {
-        return None;
+    let n_slices = left.len();
+    let endpoints = facts.context.objects.cluster.endpoints.get(&facts.key);
+    if endpoints_left_behind(facts.service, endpoints).is_some() {
+        left.push("the Endpoints".to_owned());
     }
-    let (subject, verb, them) = match slices.len() {
-        1 => ("slice", "is", "it"),
-        _ => ("slices", "are", "them"),
+    let (verb, them) = match (left.len(), n_slices) {
+        (0, _) => return None,
+        (1, 1) => ("is", "it"),
+        (_, _) => ("are", "them"),
+    };
+    let subject = match n_slices {
+        0 => "",
+        1 => "slice ",
+        _ => "slices ",
+    };
+    let users = match facts.service.selection() {
+        Selection::External => "readers of slices",
+        Selection::Manual | Selection::Pods(_) => "kube-proxy",
     };
     let message = format!(
-        "{subject} {} {verb} from the time when this Service had a selector: no controller \
-         updates or deletes {them}, and kube-proxy still uses {them}",
-        fields::names(&slices)
+        "{subject}{} {verb} from the time when this Service had a selector: no controller \
+         updates or deletes {them}, and {users} still {} {them}",
+        fields::names(&left),
+        if users == "kube-proxy" { "uses" } else { "use" },
     );
-    let near = Some(format!("delete {them}, or set the selector again"));
+    let near = Some(format!(
+        "delete {them}, or set the selector again; `endpointd run --orphan-policy=delete` deletes \
+         {them}"
+    ));
     Some(Finding::new(Code::SelectorRemoved, facts.object(), message).near_miss(near))
 }
 

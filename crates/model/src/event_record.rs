@@ -43,6 +43,7 @@ impl InvolvedKind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventReason {
+    DeletedLeftBehind,
     FailedToCreateEndpoint,
     FailedToUpdateEndpoint,
     FailedToUpdateEndpointSlices,
@@ -59,6 +60,7 @@ pub enum EventReason {
 impl EventReason {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::DeletedLeftBehind => "DeletedLeftBehind",
             Self::FailedToCreateEndpoint => "FailedToCreateEndpoint",
             Self::FailedToUpdateEndpoint => "FailedToUpdateEndpoint",
             Self::FailedToUpdateEndpointSlices => "FailedToUpdateEndpointSlices",
@@ -76,7 +78,8 @@ impl EventReason {
 impl EventRecord {
     pub fn event_type(&self) -> EventType {
         match self.reason {
-            EventReason::TopologyAwareHintsEnabled
+            EventReason::DeletedLeftBehind
+            | EventReason::TopologyAwareHintsEnabled
             | EventReason::Source(SourceReason::Mirrored) => EventType::Normal,
             EventReason::Source(
                 SourceReason::InvalidReference

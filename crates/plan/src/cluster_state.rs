@@ -10,7 +10,8 @@ use endpointd_model::{
 
 use crate::{
     CarriedState, EndpointsSnapshot, ImportSnapshot, MirrorSnapshot, NodeState, Plan, PodOnNode,
-    Settings, SliceSnapshot, Topology, endpoints, import, mirror, slices,
+    Settings, SliceSnapshot, Topology, endpoints, endpoints_left_behind, import, mirror, slices,
+    slices_left_behind,
 };
 
 /// The objects that the controllers read.
@@ -178,6 +179,19 @@ impl<'a> IndexedCluster<'a> {
                 let snapshot = self.import_snapshot(key, carried);
                 import(&snapshot).with_condition(snapshot.service)
             }
+        }
+    }
+
+    /// What is left of a time when the Service had a selector, and that plans keep by default.
+    pub fn left_behind(&self, controller: Controller, key: &Key) -> Vec<DeleteTarget> {
+        let Some(service) = self.cluster.services.get(key) else { return Vec::new() };
+        match controller {
+            Controller::Slices => slices_left_behind(service, &self.slices_near(key)),
+            Controller::Endpoints => {
+                let endpoints = self.cluster.endpoints.get(key);
+                endpoints_left_behind(service, endpoints).into_iter().collect()
+            }
+            Controller::Mirror | Controller::Import => Vec::new(),
         }
     }
 

@@ -16,7 +16,8 @@ use crate::pods::{self, invalid_address_event};
 use crate::port_set::{PortResolver, PortSet};
 use crate::subsets::{PortIdentity, repack, same_subsets, sort_addresses};
 use crate::{
-    EndpointsSnapshot, ExcludedPod, ExclusionReason, Plan, Settings, tolerate_unready, trigger,
+    EndpointsSnapshot, ExcludedPod, ExclusionReason, OrphanPolicy, Plan, Settings,
+    endpoints_left_behind, tolerate_unready, trigger,
 };
 
 /// Plans the Endpoints of one Service.
@@ -26,7 +27,14 @@ pub fn endpoints(snapshot: &EndpointsSnapshot, settings: &Settings) -> Plan {
         Selection::Pods(_) => {
             plan_pods(&tolerate_unready::effective(service, settings), snapshot, settings)
         }
-        Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
+        Selection::Manual | Selection::External => {
+            let target = match settings.orphan_policy {
+                OrphanPolicy::Keep => None,
+                OrphanPolicy::Delete => endpoints_left_behind(service, snapshot.endpoints),
+            };
+            let writes = target.into_iter().map(Write::Delete).collect();
+            Plan { writes, ..Plan::nothing(snapshot.carried) }
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod cluster_state;
 mod endpoints;
 mod hints;
 mod import;
+mod left_behind;
 mod mirror;
 mod multicluster;
 mod observed_copies;
@@ -33,6 +34,7 @@ pub use cluster_state::{ClusterState, IndexedCluster};
 pub use endpoints::endpoints;
 pub use hints::{CarriedHints, Topology, is_overloaded};
 pub use import::{ImportPlan, ImportSnapshot, ImportState, PortLabel, import};
+pub use left_behind::{OrphanPolicy, endpoints_left_behind, slices_left_behind};
 pub use mirror::mirror;
 pub use multicluster::{
     Access, Adoption, ClusterObjects, ClusterSetState, Conflict, ConflictKind, Contact,

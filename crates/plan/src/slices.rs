@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 
 use endpointd_model::{
     AddressType, ClusterIp, EndpointSlice, EventReason, EventRecord, Family, InvolvedKind,
-    Selection, Service,
+    Selection, Service, Write,
 };
 
 use self::desired::{Groups, PodsByName};
 use self::template::Template;
+pub(crate) use self::template::owns;
 use crate::packing::{DesiredEndpoints, SliceAction, pack, recycle};
 use crate::port_set::PortSet;
 use crate::slice_names::SliceNames;
 use crate::{
-    CarriedState, Counts, Plan, Retry, Settings, SliceSnapshot, hints, tolerate_unready, trigger,
-    writes,
+    CarriedState, Counts, OrphanPolicy, Plan, Retry, Settings, SliceSnapshot, hints,
+    slices_left_behind, tolerate_unready, trigger, writes,
 };
 
 /// Plans the slices of one Service.
@@ -45,7 +46,14 @@ pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
         Selection::Pods(_) => {
             plan_pods(&tolerate_unready::effective(service, settings), snapshot, settings)
         }
-        Selection::Manual | Selection::External => Plan::nothing(snapshot.carried),
+        Selection::Manual | Selection::External => {
+            let writes = match settings.orphan_policy {
+                OrphanPolicy::Keep => Vec::new(),
+                OrphanPolicy::Delete => slices_left_behind(service, &snapshot.slices),
+            };
+            let writes = writes.into_iter().map(Write::Delete).collect();
+            Plan { writes, ..Plan::nothing(snapshot.carried) }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr};
 
-use crate::{AnnotationPolicy, CarriedState, Topology};
+use crate::{AnnotationPolicy, CarriedState, OrphanPolicy, Topology};
 
 /// What flags set. The caller has checked their range (docs/spec.md, section 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Settings {
     pub mirrored_per_subset_max: usize,
     /// `--honor-tolerate-unready-annotation`
     pub tolerate_unready_annotation: AnnotationPolicy,
+    /// `--orphan-policy`
+    pub orphan_policy: OrphanPolicy,
 }
 
 impl Default for Settings {
@@ -23,6 +25,7 @@ impl Default for Settings {
             endpoints_per_slice_max: 100,
             mirrored_per_subset_max: 1000,
             tolerate_unready_annotation: AnnotationPolicy::Ignore,
+            orphan_policy: OrphanPolicy::Keep,
         }
     }
 }

@@ -19,6 +19,8 @@ pub enum Rule {
     NoWrongAddress,
     /// S5: a deletion caused by a missing object is confirmed by a live read.
     NoDeletionFromAbsence,
+    /// S5: what a Service without selector has left is deleted only after a live read of it.
+    NoDeletionOfLeftBehind,
     /// S5: at most twenty of them per minute.
     DeletionLimiter,
     /// L5: no write that changes nothing, and none that the API server rejects as invalid.
@@ -46,7 +48,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::NoForeignObject,
         Self::NoStaleOverwrite,
         Self::NoWriteWithoutLease,
@@ -54,6 +56,7 @@ impl Rule {
         Self::NoLoss,
         Self::NoWrongAddress,
         Self::NoDeletionFromAbsence,
+        Self::NoDeletionOfLeftBehind,
         Self::DeletionLimiter,
         Self::NoRedundantWrite,
         Self::TriggerTime,
@@ -77,6 +80,7 @@ impl Rule {
             Self::NoLoss => "S3 no loss",
             Self::NoWrongAddress => "S4 no wrong address",
             Self::NoDeletionFromAbsence => "S5 no deletion from absence",
+            Self::NoDeletionOfLeftBehind => "S5 no deletion of what a Service left without a read",
             Self::DeletionLimiter => "S5 deletion limiter",
             Self::NoRedundantWrite => "L5 no redundant write",
             Self::TriggerTime => "trigger time",

@@ -6,7 +6,7 @@ mod faults;
 
 use std::time::Duration;
 
-use endpointd_engine::AnnotationPolicy;
+use endpointd_engine::{AnnotationPolicy, OrphanPolicy};
 use endpointd_rng::SplitMix64;
 
 use crate::clock::millis;
@@ -111,6 +111,9 @@ pub fn script_of(seed: u64, n_steps: usize) -> Script {
     // Not drawn: the scripts of kept seeds stay as they are.
     if seed % 3 == 0 {
         setup.tolerate_unready_annotation = AnnotationPolicy::Honor;
+    }
+    if seed % 4 == 1 {
+        setup.orphan_policy = OrphanPolicy::Delete;
     }
     let swarm = Swarm::new(&mut rng);
     let mut steps = Vec::with_capacity(n_steps);

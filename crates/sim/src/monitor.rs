@@ -7,8 +7,9 @@ mod load;
 mod mirror;
 mod slices;
 
+use endpointd_engine::OrphanPolicy;
 use endpointd_model::{
-    Controller, EndpointSlice, Endpoints, Key, LiveRead, Object, PublishedResource,
+    Controller, DeleteTarget, EndpointSlice, Endpoints, Key, LiveRead, Object, PublishedResource,
     ResourceVersion, Service, Timestamp, Uid, WatchedResource, Write, names,
 };
 
@@ -16,7 +17,8 @@ pub(crate) use events::EventLog;
 
 use crate::clock::{Time, monotonic, secs};
 use crate::coverage::Rule;
-use crate::process::{ObservedRevisions, RENEW_DEADLINE};
+use crate::oracle::slices::publishes;
+use crate::process::{ObservedRevisions, Process, RENEW_DEADLINE};
 use crate::script::Setup;
 use crate::simulation::{Request, Simulation};
 use endpointd_memory_api::{MemoryApi, Response};
@@ -76,6 +78,16 @@ impl<'a> CheckedWrite<'a> {
             Some(Object::Endpoints(endpoints)) => Some(endpoints),
             Some(Object::Slice(_) | Object::ServiceStatus(_)) | None => None,
         }
+    }
+
+    /// A delete, in a run with `--orphan-policy=delete`.
+    pub fn may_delete_left_behind(&self) -> bool {
+        let is_delete = matches!(self.write, Write::Delete(_));
+        is_delete
+            && match self.setup.orphan_policy {
+                OrphanPolicy::Keep => false,
+                OrphanPolicy::Delete => true,
+            }
     }
 
     pub fn is_create(&self) -> bool {
@@ -181,6 +193,10 @@ impl Simulation {
             Some(Object::Slice(slice))
                 if slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR)
         );
+        let is_left = services.iter().flatten().any(|service| !publishes(service));
+        if is_left && controller != Controller::Mirror && !services.iter().any(Option::is_none) {
+            return self.check_left_behind(process, &key, target);
+        }
         let mut needed = Vec::new();
         let is_endpoints = target.resource == PublishedResource::Endpoints;
         if is_endpoints || (is_mirrored && services.iter().all(Option::is_none)) {
@@ -194,9 +210,12 @@ impl Simulation {
         }
         self.coverage.count_rule(Rule::NoDeletionFromAbsence);
         let now = self.now;
-        let absences = &self.processes[process].confirmed_absences;
+        let Process { confirmed_absences, service_reads, .. } = &self.processes[process];
         let is_fresh = |read: &LiveRead| {
-            absences.get(read).is_some_and(|read| now.since(*read) <= secs(FRESH_SECS))
+            // A Service that was deleted may have had no selector before.
+            let left = service_reads.get(&key).filter(|_| is_left && is_endpoints);
+            let reads = confirmed_absences.get(read).into_iter().chain(left);
+            reads.into_iter().any(|read| now.since(*read) <= secs(FRESH_SECS))
         };
         if let Some(missing) = needed.iter().find(|read| !is_fresh(read)) {
             let text = format!("{} deleted without a live read of {missing:?}", target.key);
@@ -204,6 +223,23 @@ impl Simulation {
         }
         if is_endpoints && !self.processes[process].reported_deletions.contains(&key) {
             self.check_deletion_limit(process);
+        }
+    }
+
+    /// Deletions of what a Service without selector has left need a live read of the Service. If it had
+    /// a selector again in between, an ordinary deletion of a slice is justified as well.
+    fn check_left_behind(&mut self, process: usize, key: &Key, target: &DeleteTarget) {
+        self.coverage.count_rule(Rule::NoDeletionOfLeftBehind);
+        let now = self.now;
+        let read = self.processes[process].service_reads.get(key);
+        let is_read = read.is_some_and(|read| now.since(*read) <= secs(FRESH_SECS));
+        let observed = self.observed_when_planned(process, Controller::Slices, key);
+        let services = self.api.services.window(key, observed.of(WatchedResource::Services));
+        let may_publish = target.resource == PublishedResource::Slices
+            && services.iter().flatten().any(|service| publishes(service));
+        if !is_read && !may_publish {
+            let text = format!("{} deleted without a live read of its Service", target.key);
+            self.violate(Rule::NoDeletionOfLeftBehind, || text);
         }
     }
 
@@ -223,7 +259,9 @@ impl Simulation {
 
     fn record_effective_deletion(&mut self, request: &Request) {
         let now = self.now;
-        let is_own_slice = request.controller == Controller::Slices;
+        // Those that a Service has left behind are limited, too.
+        let is_own_slice = request.controller == Controller::Slices
+            && self.setup.orphan_policy == OrphanPolicy::Keep;
         if matches!(request.write.as_ref(), Write::Delete(_)) && !is_own_slice {
             let deletions = &mut self.processes[request.process].effective_deletions;
             deletions.retain(|at| now.since(*at) < secs(LIMITER_MEMORY_SECS));

@@ -3,6 +3,7 @@
 
 pub mod endpoints;
 pub mod hints;
+pub mod left_behind;
 pub mod mirror;
 pub mod pods;
 pub mod slices;
@@ -19,6 +20,7 @@ pub fn compare(api: &MemoryApi, setup: &Setup) -> Vec<String> {
         differences.extend(slices::compare(api, setup, service));
         differences.extend(hints::compare(api, service));
         differences.extend(endpoints::compare(api, service));
+        differences.extend(left_behind::compare(api, setup, service));
     }
     differences.extend(endpoints::find_leftovers(api));
     differences.extend(mirror::compare(api, setup));

@@ -37,6 +37,8 @@ pub struct Process {
     pub acknowledged_deletes: BTreeSet<Uid>,
     /// When a live read last confirmed the absence.
     pub confirmed_absences: BTreeMap<LiveRead, Time>,
+    /// When a live read last returned the Service.
+    pub service_reads: BTreeMap<Key, Time>,
     /// Services whose deletion the watch has reported as an event.
     pub reported_deletions: BTreeSet<Key>,
     /// Deletions in the last minute because a Service is missing, without such an event.
@@ -104,6 +106,7 @@ impl Process {
             unacknowledged_deletes: Vec::new(),
             acknowledged_deletes: BTreeSet::new(),
             confirmed_absences: BTreeMap::new(),
+            service_reads: BTreeMap::new(),
             reported_deletions: BTreeSet::new(),
             deletions: VecDeque::new(),
             effective_deletions: VecDeque::new(),
@@ -138,6 +141,7 @@ impl Process {
         self.unacknowledged_deletes.clear();
         self.acknowledged_deletes.clear();
         self.confirmed_absences.clear();
+        self.service_reads.clear();
         self.reported_deletions.clear();
         self.deletions.clear();
         self.effective_deletions.clear();
@@ -168,6 +172,7 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
     settings.plan.endpoints_per_slice_max = setup.endpoints_per_slice_max;
     settings.plan.mirrored_per_subset_max = setup.mirrored_per_subset_max;
     settings.plan.tolerate_unready_annotation = setup.tolerate_unready_annotation;
+    settings.plan.orphan_policy = setup.orphan_policy;
     let batch_period = setup.batch_period;
     settings.controllers = Controller::DEFAULT
         .map(|one| ControllerSettings { batch_period, ..ControllerSettings::new(one) })

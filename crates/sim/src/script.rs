@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use endpointd_engine::AnnotationPolicy;
+use endpointd_engine::{AnnotationPolicy, OrphanPolicy};
 use endpointd_memory_api::Webhook;
 use endpointd_model::WatchedResource;
 
@@ -27,6 +27,7 @@ pub struct Setup {
     /// delay something.
     pub convergence_extra: Duration,
     pub tolerate_unready_annotation: AnnotationPolicy,
+    pub orphan_policy: OrphanPolicy,
 }
 
 impl Default for Setup {
@@ -38,6 +39,7 @@ impl Default for Setup {
             n_processes: 1,
             convergence_extra: Duration::ZERO,
             tolerate_unready_annotation: AnnotationPolicy::Ignore,
+            orphan_policy: OrphanPolicy::Keep,
         }
     }
 }

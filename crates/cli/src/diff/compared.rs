@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use endpointd_client::Client;
-use endpointd_model::{Controller, Key, Object, Write};
+use endpointd_model::{Controller, DeleteTarget, Key, Object, Write};
 
 use super::flags::Flags;
 use super::read;
@@ -22,6 +22,8 @@ pub struct Compared {
     pub n_keys: usize,
     /// Ordered by key, then by controller.
     pub differences: Vec<Difference>,
+    /// What Services have left that had a selector before, and that no plan deletes.
+    pub left_behind: Vec<DeleteTarget>,
     pub warnings: Vec<String>,
 }
 
@@ -126,11 +128,14 @@ impl Comparison {
         self.check_key_exists(loaded)?;
         let keys: BTreeSet<&Key> = planned.iter().map(|one| &one.key).collect();
         let n_keys = keys.len();
+        let unplanned = planned.iter().filter(|one| one.plan.writes.is_empty());
+        let left_behind =
+            unplanned.flat_map(|one| indexed.left_behind(one.controller, &one.key)).collect();
         let differing = planned.into_iter().filter(|one| !one.plan.writes.is_empty());
         let differences = differing.map(|one| difference(loaded, one)).collect();
         let mut warnings = loaded.warnings.clone();
         warnings.extend(nodes_note(&self.request, loaded));
-        Ok(Compared { n_keys, differences, warnings })
+        Ok(Compared { n_keys, differences, left_behind, warnings })
     }
 
     /// A misspelt name would be compared as a deleted Service.

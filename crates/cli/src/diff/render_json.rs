@@ -1,5 +1,6 @@
 //! The differences as JSON.
 
+use endpointd_model::DeleteTarget;
 use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
@@ -16,7 +17,13 @@ pub fn value(compared: &Compared) -> Value {
         "verdict": verdict(compared),
         "keys": compared.n_keys,
         "differences": compared.differences.iter().map(difference).collect::<Vec<_>>(),
+        "leftBehind": compared.left_behind.iter().map(left_behind).collect::<Vec<_>>(),
     })
+}
+
+fn left_behind(target: &DeleteTarget) -> Value {
+    let DeleteTarget { resource, key, .. } = target;
+    json!({"resource": resource.as_str(), "namespace": &*key.namespace, "name": &*key.name})
 }
 
 fn difference(one: &Difference) -> Value {

@@ -23,9 +23,31 @@ pub fn render(terminal: &Terminal, compared: &Compared) -> String {
         last = Some(&one.key);
         one.writes.iter().for_each(|write| object(terminal, &mut out, write));
     }
+    if !compared.left_behind.is_empty() {
+        out.push_str(&left_behind(terminal, compared));
+    }
     let separator = if out.is_empty() { "" } else { "\n" };
     out.push_str(&format!("{separator}{}\n", terminal.paint(Style::Bold, &verdict(compared))));
     out
+}
+
+/// What is kept although nobody updates it.
+fn left_behind(terminal: &Terminal, compared: &Compared) -> String {
+    let head = "left behind by Services that had a selector before:";
+    let mut out = format!("{}\n", terminal.paint(Style::Bold, head));
+    for target in &compared.left_behind {
+        out.push_str(&format!("    {} {}\n", kind(target.resource), target.key));
+    }
+    out.push_str("    `endpointd run --orphan-policy=delete` deletes them\n");
+    out
+}
+
+fn kind(resource: PublishedResource) -> &'static str {
+    match resource {
+        PublishedResource::Slices => "slice",
+        PublishedResource::Endpoints => "endpoints",
+        PublishedResource::ServiceStatus => "status of Service",
+    }
 }
 
 /// The answer in one sentence.
@@ -53,11 +75,7 @@ pub fn verdict(compared: &Compared) -> String {
 /// `~ slice web-d569jkw2fh`, and a line for each change.
 fn object(terminal: &Terminal, out: &mut String, compared: &ComparedWrite) {
     let ComparedWrite { write, before: _, changes } = compared;
-    let kind = match write.resource() {
-        PublishedResource::Slices => "slice",
-        PublishedResource::Endpoints => "endpoints",
-        PublishedResource::ServiceStatus => "status of Service",
-    };
+    let kind = kind(write.resource());
     let change_kind = match write {
         Write::Create(_) => ChangeKind::Added,
         Write::Update(_) => ChangeKind::Changed,

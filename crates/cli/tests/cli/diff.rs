@@ -159,3 +159,41 @@ fn bad_input_is_one_sentence_and_a_hint() {
     diff(&cluster, &["-n", "shop"]).fails_with("cannot list pods of http://", "auth can-i");
     diff(&cluster, &["-A"]).fails_with("cannot list pods of http://", "auth can-i");
 }
+
+/// A Service that had a selector before, and its slice.
+const LEFT_BEHIND: &str = r#"
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web, uid: u1}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+addressType: IPv4
+metadata:
+  namespace: shop
+  name: web-x
+  labels:
+    kubernetes.io/service-name: web
+    endpointslice.kubernetes.io/managed-by: endpointslice-controller.k8s.io
+  ownerReferences: [{apiVersion: v1, kind: Service, name: web, uid: u1}]
+endpoints: []
+ports: []
+"#;
+
+#[test]
+fn what_a_removed_selector_left_behind_is_listed_and_deleted_on_request() {
+    let diff = |args: &[&str]| {
+        run(&[("web.yaml", LEFT_BEHIND)], &[&["diff", "-f", "web.yaml"], args].concat(), b"")
+    };
+    let kept = diff(&[]);
+    has_code(&kept, 0);
+    let listed = "left behind by Services that had a selector before:\n    slice shop/web-x\n";
+    assert!(kept.out.contains(listed), "{}", kept.out);
+    assert_eq!(diff(&["-o", "json"]).json()["leftBehind"][0]["name"], "web-x");
+    let deleted = diff(&["--orphan-policy=delete"]);
+    has_code(&deleted, 1);
+    assert!(deleted.out.contains("- slice web-x"), "{}", deleted.out);
+    let bad = diff(&["--orphan-policy=remove"]);
+    bad.fails_with("`--orphan-policy` must be `keep` or `delete`: `remove`", "they are kept");
+}

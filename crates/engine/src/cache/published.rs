@@ -92,29 +92,22 @@ impl Published {
     pub fn may_mirror(&self, name: &str, service: Option<&Service>) -> bool {
         let is_manual = service.is_some_and(|service| service.selector.is_empty());
         (is_manual && self.endpoints.contains_key(name))
-            || self.slices_of(name).iter().any(|slice| self.is_mirrored(slice))
+            || self.has_slices(name, Controller::Mirror)
     }
 
     /// Whether the import controller could have something to write for this Service.
     pub fn may_import(&self, service: &Service) -> bool {
         let cross = service.cross_namespace.as_ref();
         cross.is_some_and(|cross| cross.from.is_some() || cross.condition.is_some())
-            || self.slices_of(&service.name).iter().any(|slice| self.is_imported(slice))
+            || self.has_slices(&service.name, Controller::Import)
     }
 
-    fn is_mirrored(&self, slice: &str) -> bool {
-        self.controller_of(slice) == Some(Controller::Mirror)
+    pub fn has_slices(&self, name: &str, controller: Controller) -> bool {
+        let slices = self.slices_of(name).iter().filter_map(|slice| self.slices.get(slice));
+        slices.into_iter().any(|cached| cached.object.controller == Some(controller))
     }
 
-    fn is_imported(&self, slice: &str) -> bool {
-        self.controller_of(slice) == Some(Controller::Import)
-    }
-
-    fn controller_of(&self, slice: &str) -> Option<Controller> {
-        self.slices.get(slice)?.object.controller
-    }
-
-    fn has_our_endpoints(&self, name: &str) -> bool {
+    pub fn has_our_endpoints(&self, name: &str) -> bool {
         self.endpoints.get(name).is_some_and(|cached| cached.object.is_ours)
     }
 
@@ -299,8 +292,9 @@ impl Cache {
         let key = Key::new(namespace.name.clone(), name.clone());
         let has_selector = service.is_some_and(|service| !service.selector.is_empty());
         // The Service was deleted while we wrote its Endpoints: nothing else will delete them.
-        let is_orphan = service.is_none() && namespace.published.has_our_endpoints(name);
-        if is_orphan || (origin == Origin::Observed && has_selector) {
+        let is_ours = namespace.published.has_our_endpoints(name);
+        let is_orphan = service.is_none() && is_ours;
+        if is_orphan || (origin == Origin::Observed && (has_selector || is_ours)) {
             dirty.add(Controller::Endpoints, key.clone(), Priority::Live);
         }
         if namespace.published.may_mirror(name, service) {

@@ -186,7 +186,15 @@ fn add_affected_by_service(namespace: &Namespace, service: &Service, dirty: &mut
             dirty.add(Controller::Slices, service.key(), Priority::Live);
             dirty.add(Controller::Endpoints, service.key(), Priority::Live);
         }
-        Selection::Manual | Selection::External => {}
+        Selection::Manual | Selection::External => {
+            let published = &namespace.published;
+            if published.has_slices(&service.name, Controller::Slices) {
+                dirty.add(Controller::Slices, service.key(), Priority::Live);
+            }
+            if published.has_our_endpoints(&service.name) {
+                dirty.add(Controller::Endpoints, service.key(), Priority::Live);
+            }
+        }
     }
     // Upstream enqueues every Service without selector, and on each change of a selector. The
     // mirrored slices in the cache tell as much with fewer syncs.

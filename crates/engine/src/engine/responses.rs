@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use endpointd_model::{
     Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, Object, PublishedResource,
-    WriteResult,
+    Selection, Service, WriteResult,
 };
 
 use super::Engine;
@@ -111,6 +111,14 @@ impl Engine {
             self.on_endpoints_gone(&owner.key);
         }
         ReadOutcome::Applied(found)
+    }
+
+    /// They may have to be created again.
+    pub(super) fn on_endpoints_gone(&mut self, key: &Key) {
+        let publishes = |service: &Service| matches!(service.selection(), Selection::Pods(_));
+        if self.observed.cache().service(key).is_some_and(publishes) {
+            self.controllers.require_live_service(key);
+        }
     }
 
     /// What was not sent of this key waits, too: it is planned again.

@@ -6,6 +6,7 @@ mod dry_run;
 mod imports;
 mod late_responses;
 mod leadership;
+mod left_behind;
 mod mass_deletions;
 mod missing_objects;
 mod normal_operation;

@@ -45,13 +45,8 @@ impl<'a> Template<'a> {
         observed
     }
 
-    /// Upstream: `ownedBy`. A slice of a deleted Service of the same name has another owner uid.
     pub fn owns(&self, slice: &EndpointSlice) -> bool {
-        slice.meta.owners.iter().any(|owner| {
-            owner.uid == self.service.uid
-                && owner.kind.as_ref() == "Service"
-                && owner.api_version.as_ref() == "v1"
-        })
+        owns(self.service, slice)
     }
 
     pub fn label_update(&self, slice: &EndpointSlice) -> LabelUpdate {
@@ -83,6 +78,15 @@ impl<'a> Template<'a> {
             ports: ports.as_slice().to_vec(),
         }
     }
+}
+
+/// Upstream: `ownedBy`. A slice of a deleted Service of the same name has another owner uid.
+pub fn owns(service: &Service, slice: &EndpointSlice) -> bool {
+    slice.meta.owners.iter().any(|owner| {
+        owner.uid == service.uid
+            && owner.kind.as_ref() == "Service"
+            && owner.api_version.as_ref() == "v1"
+    })
 }
 
 fn inherited(labels: &Labels) -> impl Iterator<Item = (SharedStr, SharedStr)> {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    Controller, EndpointSlice, Family, Object, Pod, PodIp, Service, SharedStr, TolerateUnready,
-    TopologyMode, Write, is_forbidden_endpoint_ip, names,
+    Controller, EndpointSlice, Family, Object, Pod, PodIp, Selection, Service, SharedStr,
+    TolerateUnready, TopologyMode, Write, is_forbidden_endpoint_ip, names,
 };
 use endpointd_plan::{
-    AnnotationPolicy, CarriedState, ClusterState, Plan, Settings, endpoints, mirror,
+    AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, Plan, Settings, endpoints, mirror,
     publishes_not_ready, slices,
 };
 
@@ -18,6 +18,7 @@ pub fn check(case: &Case, controller: Controller) {
     let plan = planned(case, controller, &case.cluster, &CarriedState::default());
     input_order_does_not_matter(case, controller, &plan);
     the_annotation_is_another_spelling(case, controller, &plan);
+    only_what_is_left_behind_is_deleted(case, controller, &plan);
     writes_have_preconditions(&plan);
     only_managed_objects_are_written(&case.cluster, controller, &plan);
     no_slice_exceeds_the_maximum(case, controller, &plan);
@@ -86,6 +87,24 @@ fn the_annotation_is_another_spelling(case: &Case, controller: Controller, plan:
     let spelled = planned(case, controller, &cluster, &CarriedState::default());
     assert_eq!(spelled.writes, plan.writes, "the annotation is not publishNotReadyAddresses");
     assert_eq!(spelled.excluded_pods, plan.excluded_pods);
+}
+
+/// Without pods to publish, plans only delete what the Service owns, and only if they may.
+fn only_what_is_left_behind_is_deleted(case: &Case, controller: Controller, plan: &Plan) {
+    let Some(service) = case.cluster.services.get(&key()) else { return };
+    let publishes = match service.selection() {
+        Selection::Pods(_) => true,
+        Selection::Manual | Selection::External => false,
+    };
+    if publishes || controller == Controller::Mirror {
+        return;
+    }
+    let may_delete = case.settings.orphan_policy == OrphanPolicy::Delete;
+    for write in &plan.writes {
+        assert!(may_delete && matches!(write, Write::Delete(_)), "{plan}");
+        let Some(slice) = case.cluster.slices.get(&write.key()) else { continue };
+        assert!(slice.meta.owners.iter().any(|owner| owner.uid == service.uid), "{plan}");
+    }
 }
 
 fn writes_have_preconditions(plan: &Plan) {

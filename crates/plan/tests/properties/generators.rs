@@ -6,7 +6,7 @@ use endpointd_model::{
     SubsetPort, TargetPort, Timestamp, TolerateUnready, TopologyMode, TrafficDistribution, Uid,
     names,
 };
-use endpointd_plan::{AnnotationPolicy, CarriedState, ClusterState, Settings};
+use endpointd_plan::{AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, Settings};
 
 pub fn key() -> Key {
     Key::new("ns", "web")
@@ -32,6 +32,7 @@ pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
     source.populate(&mut cluster, controller);
     settings.tolerate_unready_annotation =
         source.one_of(&[AnnotationPolicy::Ignore, AnnotationPolicy::Honor]);
+    settings.orphan_policy = source.one_of(&[OrphanPolicy::Keep, OrphanPolicy::Delete]);
     // The published objects are those of an earlier state, modified by another client.
     if source.pick(4) > 0 {
         let plan = cluster.plan(controller, &key(), &CarriedState::default(), &settings);

@@ -5,6 +5,7 @@ use endpointd_model::{Key, Pod, WatchedResource};
 use super::{Breach, Check, CheckedWrite};
 use crate::coverage::Rule;
 use crate::oracle::endpoints::{Entry, entries, is_lock};
+use crate::oracle::left_behind::are_endpoints_left;
 use crate::oracle::slices::publishes;
 
 /// Larger Endpoints may have been truncated.
@@ -28,6 +29,12 @@ fn check_target(case: &CheckedWrite) -> Result<(), Breach> {
     }
     if case.known_endpoints().is_some_and(is_lock) {
         return foreign(format!("{} is a lock", case.key));
+    }
+    if case.may_delete_left_behind()
+        && let Some(endpoints) = case.known_endpoints()
+        && services.iter().flatten().any(|service| are_endpoints_left(service, endpoints))
+    {
+        return Ok(());
     }
     if services.iter().all(Option::is_some) {
         return foreign(format!("{} is deleted although its Service exists", case.key));

@@ -165,6 +165,7 @@ impl Simulation {
             EventReason::FailedToCreateEndpoint
             | EventReason::FailedToUpdateEndpoint
             | EventReason::FailedToUpdateEndpointSlices
+            | EventReason::DeletedLeftBehind
             | EventReason::TooManyAddressesToMirror
             | EventReason::Source(_)
             | EventReason::FailedToImportEndpoints => false,
@@ -209,7 +210,8 @@ fn is_write_failure(record: &EventRecord) -> bool {
         | EventReason::FailedToUpdateEndpoint
         | EventReason::FailedToImportEndpoints => true,
         EventReason::FailedToUpdateEndpointSlices => record.message.contains(": failed to "),
-        EventReason::InvalidAnnotation
+        EventReason::DeletedLeftBehind
+        | EventReason::InvalidAnnotation
         | EventReason::InvalidIPAddress
         | EventReason::TooManyAddressesToMirror
         | EventReason::TopologyAwareHintsDisabled

@@ -6,6 +6,7 @@ use endpointd_model::{
 
 use super::{Breach, Check, CheckedWrite, owner_uids};
 use crate::coverage::Rule;
+use crate::oracle::left_behind::is_slice_left;
 use crate::oracle::slices::{Entry, entry, publishes};
 use crate::oracle::slices_of;
 
@@ -24,8 +25,14 @@ fn check_target(case: &CheckedWrite) -> Result<(), Breach> {
     if case.known_slice().is_some_and(|slice| slice.meta.is_deleting()) {
         return foreign(format!("{} is being deleted", case.write.key()));
     }
-    let services: Vec<_> =
-        case.services().into_iter().flatten().filter(|service| publishes(service)).collect();
+    let (services, others): (Vec<_>, Vec<_>) =
+        case.services().into_iter().flatten().partition(|service| publishes(service));
+    if case.may_delete_left_behind()
+        && let Some(slice) = case.known_slice()
+        && others.iter().any(|service| is_slice_left(service, slice))
+    {
+        return Ok(());
+    }
     if services.is_empty() {
         return foreign(format!("{} publishes nothing", case.key));
     }

@@ -32,6 +32,11 @@ impl Simulation {
         if found == LiveReadResult::Absent && self.processes[process].incarnation == incarnation {
             self.processes[process].confirmed_absences.insert(read.clone(), self.now);
         }
+        if let (LiveRead::Service(key), LiveReadResult::Service(_)) = (&read, &found)
+            && self.processes[process].incarnation == incarnation
+        {
+            self.processes[process].service_reads.insert(key.clone(), self.now);
+        }
         self.trace(|| format!("  p{process} reads {read:?}: {}", brief_found(&found)));
         let wait = self.latency();
         self.schedule(wait, response_event(process, incarnation, Input::LiveReadResult(id, found)));
