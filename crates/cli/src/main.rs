@@ -9,6 +9,7 @@ mod completion;
 mod dashboard;
 mod diff;
 mod duration;
+mod endpoints;
 mod explain;
 mod input;
 mod output;
@@ -65,6 +66,7 @@ enum Command {
     Diff(Box<diff::Flags>),
     Check(Box<check::Flags>),
     Dashboard(Box<dashboard::Flags>),
+    Endpoints(Box<endpoints::Flags>),
     Completion(completion::Flags),
     #[command(hide = true)]
     ManPages(completion::ManPageFlags),
@@ -112,6 +114,7 @@ fn main() -> ExitCode {
         Command::Diff(flags) => diff::run(&flags),
         Command::Check(flags) => check::run(&flags),
         Command::Dashboard(flags) => dashboard::run(&flags),
+        Command::Endpoints(flags) => endpoints::run(&flags),
         Command::Completion(flags) => completion::run(&flags, command()),
         Command::ManPages(flags) => completion::write_man_pages(&flags, command()),
     };

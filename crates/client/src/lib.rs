@@ -33,4 +33,4 @@ pub use connect::{ConnectError, ConnectOptions};
 pub use now::Now;
 pub use port_forward::{PodConnection, PortForwarder};
 pub use stats::{RequestDuration, RequestKind, RequestStats};
-pub use value_read::{Content, ListOptions, ReadError, ValueList, ValueResponse};
+pub use value_read::{Content, ListOptions, Preconditions, ReadError, ValueList, ValueResponse};

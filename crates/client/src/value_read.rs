@@ -1,12 +1,12 @@
-//! Reads of complete objects as JSON values, for commands that explain and check. The controllers
-//! do not use them.
+//! Reads of complete objects as JSON values, for commands that explain, check, and prune. The
+//! controllers do not use them.
 
 use std::time::{Duration, Instant};
 
 use http::Method;
 use http::header::DATE;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::request::{Accept, ApiRequest, Body, escape};
@@ -39,6 +39,16 @@ pub enum Content {
     Complete,
     /// `metadata` only; the kind is `PartialObjectMetadata`.
     Metadata,
+}
+
+/// What an object must still be to be deleted; an empty text says nothing about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preconditions {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
 }
 
 /// The objects of a list. They have no `apiVersion` and `kind`.
@@ -110,7 +120,23 @@ impl Client {
         Ok(ValueResponse { value: parse(&request, &response)?, date })
     }
 
-    /// A review, such as a `SelfSubjectAccessReview`: creates nothing.
+    /// Deletes one object of a command, if it is the one that the command has read.
+    pub async fn delete_value(
+        &self,
+        path: &str,
+        preconditions: &Preconditions,
+    ) -> Result<(), ReadError> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions,
+        });
+        let bytes = options.to_string().into_bytes().into();
+        let body = Some(Body { content_type: "application/json", bytes });
+        let verb = "delete";
+        let request = ApiRequest { body, verb, ..request(Method::DELETE, path, Accept::Json) };
+        self.read(&request).await.map(|_| ())
+    }
+
+    /// A review, such as a `SelfSubjectAccessReview`, or another object to create.
     pub async fn post_value(&self, path: &str, body: &Value) -> Result<Value, ReadError> {
         let bytes = body.to_string().into_bytes().into();
         let body = Body { content_type: "application/json", bytes };

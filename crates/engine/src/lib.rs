@@ -30,7 +30,6 @@ mod in_flight;
 mod request_queue;
 mod requests;
 mod syncs;
-mod write_events;
 
 mod absence;
 mod backoff;

@@ -152,8 +152,8 @@ fn endpoints_can_be_left_behind() {
     let flags = DaemonFlags::new(&kubeconfig)
         .with("--controllers=*,-endpoints-controller,-endpointslice-mirroring-controller");
     let slices_only = Daemon::start(&under_test.cluster, "slices-only", &flags);
-    ns.delete(Kind::Pod, "web-1");
-    ns.converge("slices only", &[Expected::slices("web", "10.0.0.3")]);
+    ns.unready("web-2");
+    ns.converge("slices only", &[Expected::slices("web", "10.0.0.2! 10.0.0.3!")]);
     slices_only.status().text("/readyz").expect("it is ready without Endpoints");
 
     let report = run(&admin, &["endpoints", "report", "-n", "leaving", "-o", "json"]);
@@ -163,7 +163,8 @@ fn endpoints_can_be_left_behind() {
     assert_eq!(report["writers"][0]["manager"], "endpointd", "{report:#}");
     let pruned = run(&admin, &prune);
     assert_eq!(pruned.out, "leaving/web deleted\n\n1 Endpoints: 1 deleted.\n", "{pruned:?}");
-    ns.converge("pruned", &[Expected::slices("web", "10.0.0.3"), Expected::no_endpoints("web")]);
+    let slices = Expected::slices("web", "10.0.0.2! 10.0.0.3!");
+    ns.converge("pruned", &[slices, Expected::no_endpoints("web")]);
     let services = under_test.api.get("/api/v1/namespaces/leaving/services").expect("a list");
     assert_eq!(services["items"].as_array().map(Vec::len), Some(1), "the probe is gone");
 }

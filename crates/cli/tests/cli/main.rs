@@ -3,6 +3,7 @@
 mod check;
 mod daemon;
 mod diff;
+mod endpoints;
 mod explain;
 mod multicluster;
 mod plan;

@@ -47,7 +47,7 @@ fn what_is_left_behind_is_kept_by_default() {
 }
 
 #[test]
-fn what_is_left_behind_is_deleted_after_live_reads_and_told() {
+fn what_is_left_behind_is_deleted_after_live_reads_and_reported() {
     for left in [manual("web"), Service { is_external_name: true, ..service("web") }] {
         let mut cluster = deleting(&[("web", 2)]);
         cluster.put_service(left);

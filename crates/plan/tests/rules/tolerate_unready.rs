@@ -53,7 +53,7 @@ fn with_the_flag_it_decides_about_slices() {
 }
 
 #[test]
-fn a_value_that_is_no_boolean_is_told_once_and_ignored() {
+fn a_value_that_is_no_boolean_is_reported_once_and_ignored() {
     for fixture in [slices, endpoints] {
         let text = "service web tolerate=yes port=80; node n1 za; pod web-a 10.0.0.1 unready on=n1";
         let mut fixture = fixture(text).honoring_annotation();
