@@ -76,3 +76,16 @@ annotations:
   name: {{ include "endpointd.serviceAccount" . }}
   namespace: {{ include "endpointd.namespace" . }}
 {{- end }}
+
+{{- /* The value of --controllers; empty for the default. */ -}}
+{{- define "endpointd.controllers" -}}
+{{- $import := "endpointslice-import-controller" -}}
+{{- if .Values.imports.only -}}
+{{- if .Values.controllers }}{{ fail "`imports.only` excludes `controllers`: set one of them" }}{{ end -}}
+{{ $import }}
+{{- else if .Values.imports.enabled -}}
+{{ append (default (list "*") .Values.controllers) $import | join "," }}
+{{- else -}}
+{{ join "," .Values.controllers }}
+{{- end -}}
+{{- end }}

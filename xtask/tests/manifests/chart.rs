@@ -16,7 +16,7 @@ use endpointd_scenarios::{Daemon, DaemonFlags, daemon};
 use serde_json::{Deserializer, Value, json};
 
 use super::components::{define_operator_kinds, with_component};
-use super::{cluster, container, root};
+use super::{cluster, container, permissions, root};
 
 const CHART: &str = "charts/endpointd";
 const POLL: Duration = Duration::from_millis(100);
@@ -70,6 +70,32 @@ fn the_options_equal_the_components() {
         };
         assert_eq!(spec(&charted), spec(&expected), "{value}");
     }
+}
+
+#[test]
+fn the_import_controller_has_the_arguments_and_permissions_of_its_manifests() {
+    let Some(cluster) = cluster() else { return };
+    let Some(helm) = HELM.for_test() else { return };
+    let mut command = Command::new(&helm);
+    command.args(template("endpointd-imports", "endpointd"));
+    let only = "imports.only=true,leaderElection.leaseName=endpointd-imports";
+    let charted = parsed(cluster, &succeed(command.args(["--set", only])));
+    let folder = root().join("deploy/imports");
+    let expected = parsed(cluster, &succeed(Command::new("kubectl").arg("kustomize").arg(folder)));
+    let args = |objects: &BTreeMap<String, Value>| {
+        container(&objects["Deployment \"endpointd-imports\""])["args"].clone()
+    };
+    assert_eq!(args(&charted), args(&expected));
+    let role = "ClusterRole \"endpointd-imports\"";
+    assert_eq!(permissions(&charted[role]), permissions(&expected[role]));
+
+    let mut command = Command::new(&helm);
+    command.args(template("endpointd", "endpointd")).args(["--set", "imports.enabled=true"]);
+    let both = parsed(cluster, &succeed(&mut command));
+    let has = permissions(&both["ClusterRole \"endpointd\""]);
+    assert!(has.is_superset(&permissions(&expected[role])), "{has:?}");
+    let args = container(&both["Deployment \"endpointd\""])["args"].clone();
+    assert_eq!(args[1], "--controllers=*,endpointslice-import-controller");
 }
 
 #[test]
@@ -147,6 +173,10 @@ fn bad_values_are_one_sentence() {
         (
             "hostNetwork=true,networkPolicy.enabled=true",
             "`networkPolicy.enabled` has no effect with `hostNetwork`: switch one of them off",
+        ),
+        (
+            "imports.only=true,controllers={endpointslice-controller}",
+            "`imports.only` excludes `controllers`: set one of them",
         ),
         (
             "serviceAccount.create=false",
