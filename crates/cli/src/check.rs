@@ -2,6 +2,7 @@
 //! endpointd can work.
 
 mod flags;
+mod instances;
 mod outcome;
 mod permissions;
 mod render;
@@ -56,6 +57,7 @@ async fn check(flags: &Flags) -> Result<Vec<Outcome>, CliError> {
     outcomes.push(server::discovery(&client).await);
     outcomes.extend(permissions::check(&client, namespace, &flags.lease).await);
     outcomes.extend(writers::check(&client, stage, (namespace, &flags.lease)).await);
+    outcomes.push(instances::check(&client, namespace).await);
     outcomes.push(webhooks::check(&client, namespace).await);
     if stage == Stage::Installed {
         outcomes.push(server::priority_level(&client, namespace).await);

@@ -5,6 +5,7 @@ mod flags;
 mod log;
 mod pages;
 mod resolve;
+mod scope;
 mod serving;
 
 use std::hash::{BuildHasher, RandomState};

@@ -85,6 +85,7 @@ impl LimitFlags {
             )?,
             tolerate_unready_annotation: self.annotations.policy(),
             orphan_policy: orphan_policy(&self.orphan_policy)?,
+            services_seen: defaults.services_seen,
         })
     }
 }

@@ -17,6 +17,7 @@ use crate::rate_limiter::RateLimiter;
 use crate::request::{Accept, ApiRequest};
 use crate::response;
 use crate::rollback::RollbackReporter;
+use crate::scope::Scope;
 use crate::stats::RequestStats;
 use crate::transport::{ApiResponse, Transport, TransportError};
 use crate::watcher;
@@ -41,6 +42,7 @@ pub struct Client {
     capabilities: Arc<ServerCapabilities>,
     slots: Arc<Semaphore>,
     rollbacks: Arc<RollbackReporter>,
+    pub(crate) scope: Arc<Scope>,
 }
 
 /// What the server supports; assumed until it refuses.
@@ -63,10 +65,11 @@ impl Client {
             supports_protobuf: AtomicBool::new(true),
             streaming_lists_after: Mutex::new(Instant::now()),
         });
+        let scope = Arc::new(options.scope.clone());
         let transport = Arc::new(Transport::connect(options).await?);
         let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
         let rollbacks = Arc::default();
-        Ok(Self { transport, rate_limiter, capabilities, slots, rollbacks })
+        Ok(Self { transport, rate_limiter, capabilities, slots, rollbacks, scope })
     }
 
     /// Uses JSON for all further requests, for servers whose protobuf is broken.
@@ -131,7 +134,7 @@ impl Client {
         let _slot = self.wait_for_slot().await;
         let request = self.with_accept(ApiRequest::of_live_read(read));
         let response = self.request(&request).await;
-        response::live_read_result(&request, read, response)
+        self.scope.filter_read(response::live_read_result(&request, read, response))
     }
 
     /// Lists and watches a resource until the receiver is gone; failures are signals as well. A

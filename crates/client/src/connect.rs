@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::scope::Scope;
+
 /// `None` means the default. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the
 /// service account of this pod.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,8 @@ pub struct ConnectOptions {
     /// Requests that may exceed `qps` for a moment.
     pub burst: Option<u32>,
     pub user_agent: String,
+    /// What the process looks at.
+    pub scope: Scope,
 }
 
 /// An error message, and a hint how to solve it.

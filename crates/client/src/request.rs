@@ -8,6 +8,7 @@ use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 use crate::http_service::Pool;
+use crate::scope::Scope;
 
 /// One request, without the headers that all requests have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,6 +191,19 @@ impl ApiRequest {
             }
         }
         Self { path, ..Self::new(Method::GET, "watch", resource) }
+    }
+
+    /// The list or watch of a scope.
+    pub(crate) fn in_scope(mut self, resource: WatchedResource, scope: &Scope) -> Self {
+        let name = resource.as_str();
+        let everywhere = format!("{}/{name}?", group_path(name));
+        if let Some(namespace) = scope.only_namespace(resource)
+            && let Some(query) = self.path.strip_prefix(&everywhere)
+        {
+            self.path = format!("{}?{query}", objects_path(name, namespace));
+        }
+        self.path.push_str(&scope.query(resource));
+        self
     }
 
     /// For messages: `update endpointslices shop/web-abc`.

@@ -273,7 +273,15 @@ impl Watcher {
         if let Some(position) = &mut self.position {
             *position = event.object().version();
         }
+        if !self.is_in_scope::<T>(&event.object().key().namespace) {
+            return Ok(());
+        }
         self.emit::<T>(WatchSignal::Event(Box::new(T::resource_event(event)))).await
+    }
+
+    /// A server that cannot filter sends objects of other namespaces, too.
+    fn is_in_scope<T: Watched>(&self, namespace: &str) -> bool {
+        self.client.scope.contains(T::RESOURCE, namespace)
     }
 
     async fn emit_bookmark<T: Watched>(&mut self, bookmark: Bookmark) -> Result<(), ReceiverGone> {
@@ -289,6 +297,9 @@ impl Watcher {
         tracing::warn!(resource, reason = %malformed, "failed to decode object");
         let identity = &malformed.identity;
         if identity.name.is_empty() && self.position.is_some() {
+            return Ok(());
+        }
+        if !identity.namespace.is_empty() && !self.is_in_scope::<T>(&identity.namespace) {
             return Ok(());
         }
         let key = Key::new(&*identity.namespace, &*identity.name);

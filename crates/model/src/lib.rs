@@ -11,6 +11,7 @@ mod cross_namespace;
 mod endpoints;
 mod event_record;
 mod key;
+mod label_selector;
 mod labels;
 mod meta;
 mod multicluster;
@@ -36,6 +37,7 @@ pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
 pub use event_record::{EventReason, EventRecord, EventType, InvolvedKind};
 pub use jiff::Timestamp;
 pub use key::{Controller, Key};
+pub use label_selector::{InvalidSelector, LabelSelector};
 pub use labels::{Annotations, Labels};
 pub use meta::{Meta, ObjectRef, OwnerRef};
 pub use multicluster::{

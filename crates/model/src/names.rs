@@ -46,6 +46,9 @@ pub const CONTROL_PLANE_NODE: &str = "node-role.kubernetes.io/control-plane";
 /// The older spelling of [`CONTROL_PLANE_NODE`].
 pub const MASTER_NODE: &str = "node-role.kubernetes.io/master";
 
+/// On the Lease of an instance that does not look at everything: its scope (annotation).
+pub const SCOPE: &str = "endpointd/scope";
+
 /// On a Service without selector: publish the endpoints of `NAMESPACE/NAME` (annotation).
 pub const ENDPOINTS_FROM: &str = "endpointd/endpoints-from";
 /// On a Service: the namespaces that may publish its endpoints, or `*` (annotation).

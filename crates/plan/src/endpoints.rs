@@ -16,13 +16,18 @@ use crate::pods::{self, invalid_address_event};
 use crate::port_set::{PortResolver, PortSet};
 use crate::subsets::{PortIdentity, repack, same_subsets, sort_addresses};
 use crate::{
-    EndpointsSnapshot, ExcludedPod, ExclusionReason, OrphanPolicy, Plan, Settings,
+    EndpointsSnapshot, ExcludedPod, ExclusionReason, OrphanPolicy, Plan, ServicesSeen, Settings,
     endpoints_left_behind, tolerate_unready, trigger,
 };
 
 /// Plans the Endpoints of one Service.
 pub fn endpoints(snapshot: &EndpointsSnapshot, settings: &Settings) -> Plan {
-    let Some(service) = snapshot.service else { return plan_for_missing_service(snapshot) };
+    let Some(service) = snapshot.service else {
+        return match settings.services_seen {
+            ServicesSeen::All => plan_for_missing_service(snapshot),
+            ServicesSeen::Selected => Plan::default(),
+        };
+    };
     match service.selection() {
         Selection::Pods(_) => {
             plan_pods(&tolerate_unready::effective(service, settings), snapshot, settings)

@@ -48,7 +48,8 @@ pub use port_set::PORTS_MAX;
 pub use slice_names::slices_named_as_copy;
 pub use slices::slices;
 pub use snapshot::{
-    EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, Settings, SliceSnapshot,
+    EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, ServicesSeen, Settings,
+    SliceSnapshot,
 };
 pub use tolerate_unready::{AnnotationPolicy, publishes_not_ready};
 pub use trigger::CarriedTrigger;

@@ -18,10 +18,15 @@ use crate::packing::{
 use crate::port_set::PortSet;
 use crate::slice_names::{SliceNames, generate_name};
 use crate::subsets::{PortIdentity, repack};
-use crate::{Counts, MirrorSnapshot, Plan, Settings, writes};
+use crate::{Counts, MirrorSnapshot, Plan, ServicesSeen, Settings, writes};
 
 /// Plans the slices mirrored for one Endpoints object.
 pub fn mirror(snapshot: &MirrorSnapshot, settings: &Settings) -> Plan {
+    match (settings.services_seen, snapshot.service) {
+        // It may belong to another instance.
+        (ServicesSeen::Selected, None) => return Plan::default(),
+        (ServicesSeen::Selected, Some(_)) | (ServicesSeen::All, _) => {}
+    }
     let observed = observed(snapshot);
     match snapshot.endpoints {
         Some(endpoints) if should_mirror(endpoints, snapshot.service) => {

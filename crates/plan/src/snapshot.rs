@@ -17,6 +17,18 @@ pub struct Settings {
     pub tolerate_unready_annotation: AnnotationPolicy,
     /// `--orphan-policy`
     pub orphan_policy: OrphanPolicy,
+    /// `--service-selector`
+    pub services_seen: ServicesSeen,
+}
+
+/// Which Services snapshots can contain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServicesSeen {
+    #[default]
+    All,
+    /// Those with some labels. Another one can exist and belong to another instance, so nothing is
+    /// deleted because a Service is missing.
+    Selected,
 }
 
 impl Default for Settings {
@@ -26,6 +38,7 @@ impl Default for Settings {
             mirrored_per_subset_max: 1000,
             tolerate_unready_annotation: AnnotationPolicy::Ignore,
             orphan_policy: OrphanPolicy::Keep,
+            services_seen: ServicesSeen::All,
         }
     }
 }

@@ -49,6 +49,9 @@ pub struct Flags {
     pub controllers: ControllersFlag,
 
     #[command(flatten)]
+    pub scope: ScopeFlags,
+
+    #[command(flatten)]
     pub work: WorkFlags,
 
     #[command(flatten)]
@@ -72,6 +75,22 @@ pub struct Flags {
     /// Log level
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t)]
     pub log_level: LogLevel,
+}
+
+/// What this instance looks at, beside others.
+#[derive(Args)]
+pub struct ScopeFlags {
+    /// Only these namespaces, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "shard")]
+    pub namespaces: Vec<String>,
+
+    /// Only Services with these labels: `team=a,tier!=back,canary`
+    #[arg(long, value_name = "LABELS")]
+    pub service_selector: Option<String>,
+
+    /// Only the namespaces of one of N parts, by the hash of the name: `2/4`
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<String>,
 }
 
 /// Concurrency and batching.
@@ -191,9 +210,9 @@ pub struct ElectionFlags {
     #[arg(long, value_name = "TIME", default_value = "2s", allow_hyphen_values = true)]
     pub leader_elect_retry_period: String,
 
-    /// Name of the lease
-    #[arg(long, value_name = "NAME", default_value = "endpointd")]
-    pub leader_elect_resource_name: String,
+    /// Name of the lease; by default `endpointd`, with an ending of its own for each scope
+    #[arg(long, value_name = "NAME")]
+    pub leader_elect_resource_name: Option<String>,
 
     /// Namespace of the lease; by default that of the pod, else kube-system
     #[arg(long, value_name = "NAMESPACE")]

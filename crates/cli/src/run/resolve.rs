@@ -3,14 +3,15 @@
 use std::fs;
 use std::time::Duration;
 
-use endpointd_client::ConnectOptions;
 use endpointd_client::election::ElectionOptions;
+use endpointd_client::{ConnectOptions, Scope};
 use endpointd_engine::{ControllerSettings, Settings, WriteMode};
 use endpointd_model::{Controller, Key};
+use endpointd_plan::ServicesSeen;
 use endpointd_runtime::Options;
 
 use super::flags::{ElectionFlags, Flags, WorkFlags};
-use super::serving;
+use super::{scope, serving};
 use crate::cli_error::CliError;
 use crate::duration::parse_duration;
 use crate::shared_flags::number;
@@ -20,11 +21,13 @@ const SYNCS_MAX: usize = 50;
 /// kube-controller-manager has no limit for this controller.
 const ENDPOINT_SYNCS_MAX: usize = 1000;
 const SYNCS_DEFAULT: usize = 5;
+const LEASE_NAME: &str = "endpointd";
 /// The namespace of the pod.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
     let version = env!("CARGO_PKG_VERSION");
+    let scope = scope::resolve(&flags.scope)?;
     Ok(Options {
         connect: ConnectOptions {
             kubeconfig: flags.kubeconfig.clone(),
@@ -33,13 +36,14 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
             qps: flags.kube_api_qps.as_deref().map(qps).transpose()?,
             burst: flags.kube_api_burst.as_deref().map(burst).transpose()?,
             user_agent: format!("endpointd/{version}"),
+            scope: scope.clone(),
             ..ConnectOptions::default()
         },
         settings: settings(flags, seed)?,
         election: match flags.dry_run {
             // A Lease is a write.
             true => None,
-            false => election(&flags.election, seed)?,
+            false => election(&flags.election, &scope, seed)?,
         },
         status: serving::plain(&flags.serving)?,
         secure_serving: serving::secure(&flags.serving)?,
@@ -59,11 +63,23 @@ fn settings(flags: &Flags, seed: u64) -> Result<Settings, CliError> {
             "by default the three of Kubernetes run",
         ));
     }
+    if chosen.contains(&Controller::Import) && !scope::resolve(&flags.scope)?.is_everything() {
+        return Err(CliError::new(
+            format!("`{}` needs all Services of all namespaces", Controller::Import.name()),
+            "run it in an instance without `--namespaces`, `--service-selector`, and `--shard`",
+        ));
+    }
     let work = &flags.work;
     let controllers = Controller::ALL.into_iter().filter(|one| chosen.contains(one));
     let controllers = controllers.map(|one| controller_settings(one, work));
     Ok(Settings {
-        plan: work.limits.settings()?,
+        plan: endpointd_plan::Settings {
+            services_seen: match flags.scope.service_selector {
+                None => ServicesSeen::All,
+                Some(_) => ServicesSeen::Selected,
+            },
+            ..work.limits.settings()?
+        },
         controllers: controllers.collect::<Result<_, _>>()?,
         write_mode: match flags.dry_run {
             true => WriteMode::DryRun,
@@ -109,7 +125,11 @@ fn controller_settings(
     })
 }
 
-fn election(flags: &ElectionFlags, seed: u64) -> Result<Option<ElectionOptions>, CliError> {
+fn election(
+    flags: &ElectionFlags,
+    scope: &Scope,
+    seed: u64,
+) -> Result<Option<ElectionOptions>, CliError> {
     if !flags.leader_elect {
         return Ok(None);
     }
@@ -117,8 +137,10 @@ fn election(flags: &ElectionFlags, seed: u64) -> Result<Option<ElectionOptions>,
         || fs::read_to_string(POD_NAMESPACE).ok().map(|text| text.trim().to_owned());
     let namespace = flags.leader_elect_resource_namespace.clone().or_else(own_namespace);
     let namespace = namespace.unwrap_or_else(|| "kube-system".to_owned());
+    let default_name = || format!("{LEASE_NAME}{}", scope.lease_suffix());
+    let name = flags.leader_elect_resource_name.clone().unwrap_or_else(default_name);
     let options = ElectionOptions {
-        lease: Key::new(namespace, flags.leader_elect_resource_name.as_str()),
+        lease: Key::new(namespace, name),
         identity: identity(seed),
         lease_duration: time("leader-elect-lease-duration", &flags.leader_elect_lease_duration)?,
         renew_deadline: time("leader-elect-renew-deadline", &flags.leader_elect_renew_deadline)?,

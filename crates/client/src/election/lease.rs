@@ -1,14 +1,15 @@
 //! The Lease object: the fields of the election, and all others preserved as they are.
 
-use endpointd_model::{Failure, FailureKind, Key, SharedStr, Timestamp};
+use endpointd_model::{Failure, FailureKind, Key, SharedStr, Timestamp, names};
 use http::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::client::Client;
 use crate::http_service::Pool;
 use crate::request::{Accept, ApiRequest, Body, object_path, objects_path};
 use crate::response::{failure, is_absent};
+use crate::scope::Scope;
 use crate::transport::{ApiResponse, TransportError};
 
 const RESOURCE: &str = "leases";
@@ -97,6 +98,18 @@ impl Lease {
         Self { record, ..self.clone() }
     }
 
+    /// Says what the candidates for this Lease look at.
+    fn annotated(&self, scope: &Scope) -> Self {
+        let mut lease = self.clone();
+        if scope.is_everything() {
+            return lease;
+        }
+        let metadata = &mut lease.preserved_fields.metadata;
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        annotations[names::SCOPE] = scope.to_string().into();
+        lease
+    }
+
     fn to_json(&self) -> Vec<u8> {
         let Self { key, resource_version, record, preserved_fields } = self;
         let LeaderElectionRecord { holder, duration_secs, acquired, renewed, n_transitions } =
@@ -167,12 +180,14 @@ impl Client {
 
     pub async fn create_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = objects_path(RESOURCE, &lease.key.namespace);
+        let lease = &lease.annotated(&self.scope);
         self.write_lease(&request(Method::POST, "create", &lease.key, path, Some(lease))).await
     }
 
     /// A conflict unless the Lease is still at the resourceVersion that `lease` was read at.
     pub async fn replace_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = object_path(RESOURCE, &lease.key);
+        let lease = &lease.annotated(&self.scope);
         self.write_lease(&request(Method::PUT, "update", &lease.key, path, Some(lease))).await
     }
 

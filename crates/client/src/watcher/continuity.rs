@@ -69,7 +69,7 @@ impl Watcher {
     async fn compare_with_server<T: Watched>(&self, position: ResourceVersion) -> Continuity {
         let newest = self.newest.as_ref();
         let request = ApiRequest::of_check(self.location, newest.map(|newest| &newest.key));
-        let request = self.client.with_accept(request);
+        let request = self.client.with_accept(request.in_scope(T::RESOURCE, &self.client.scope));
         let read = self.client.transport.request(&request, CHECK_TIMEOUT, ERROR_BYTES_MAX).await;
         let Ok(response) = read else { return Continuity::Continues };
         let decoded = response.encoding.filter(|_| response.code == 200);

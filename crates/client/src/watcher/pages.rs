@@ -46,7 +46,7 @@ impl Watcher {
 
     async fn read_page<T: Watched>(&mut self, token: Option<&str>) -> Result<Page<T>, WatchEnd> {
         let request = ApiRequest::of_page(self.location, token, self.n_page_objects);
-        let request = self.client.with_accept(request);
+        let request = self.client.with_accept(request.in_scope(T::RESOURCE, &self.client.scope));
         let response = self.client.transport.request(&request, PAGE_TIMEOUT, PAGE_BYTES_MAX).await;
         let response = match response {
             Ok(response) if response.code == 200 => response,

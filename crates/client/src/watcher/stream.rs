@@ -46,7 +46,7 @@ impl Watcher {
         start: Start,
     ) -> Result<WatchEnd, ReceiverGone> {
         let request = ApiRequest::of_watch(self.location, start, fastrand::u64(WATCH_SECS));
-        let request = self.client.with_accept(request);
+        let request = self.client.with_accept(request.in_scope(T::RESOURCE, &self.client.scope));
         let response = match self.client.transport.open(&request, HEAD_TIMEOUT).await {
             Ok(response) => response,
             Err(TransportError { failure, .. }) => {

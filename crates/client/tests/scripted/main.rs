@@ -4,6 +4,7 @@ mod continuity;
 mod elections;
 mod optional_resource;
 mod requests;
+mod scopes;
 mod server;
 mod term_ends;
 mod watches;

@@ -7,8 +7,8 @@ use endpointd_model::{
     TolerateUnready, TopologyMode, Write, is_forbidden_endpoint_ip, names,
 };
 use endpointd_plan::{
-    AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, Plan, Settings, endpoints, mirror,
-    publishes_not_ready, slices,
+    AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, Plan, ServicesSeen, Settings,
+    endpoints, mirror, publishes_not_ready, slices,
 };
 
 use crate::generators::{Case, key};
@@ -19,6 +19,7 @@ pub fn check(case: &Case, controller: Controller) {
     input_order_does_not_matter(case, controller, &plan);
     the_annotation_is_another_spelling(case, controller, &plan);
     only_what_is_left_behind_is_deleted(case, controller, &plan);
+    a_missing_service_can_belong_to_another_instance(case, &plan);
     writes_have_preconditions(&plan);
     only_managed_objects_are_written(&case.cluster, controller, &plan);
     no_slice_exceeds_the_maximum(case, controller, &plan);
@@ -104,6 +105,13 @@ fn only_what_is_left_behind_is_deleted(case: &Case, controller: Controller, plan
         assert!(may_delete && matches!(write, Write::Delete(_)), "{plan}");
         let Some(slice) = case.cluster.slices.get(&write.key()) else { continue };
         assert!(slice.meta.owners.iter().any(|owner| owner.uid == service.uid), "{plan}");
+    }
+}
+
+fn a_missing_service_can_belong_to_another_instance(case: &Case, plan: &Plan) {
+    let is_missing = !case.cluster.services.contains_key(&key());
+    if is_missing && case.settings.services_seen == ServicesSeen::Selected {
+        assert_eq!(plan.writes, []);
     }
 }
 

@@ -6,7 +6,9 @@ use endpointd_model::{
     SubsetPort, TargetPort, Timestamp, TolerateUnready, TopologyMode, TrafficDistribution, Uid,
     names,
 };
-use endpointd_plan::{AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, Settings};
+use endpointd_plan::{
+    AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, ServicesSeen, Settings,
+};
 
 pub fn key() -> Key {
     Key::new("ns", "web")
@@ -32,6 +34,7 @@ pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
     source.populate(&mut cluster, controller);
     settings.tolerate_unready_annotation =
         source.one_of(&[AnnotationPolicy::Ignore, AnnotationPolicy::Honor]);
+    settings.services_seen = source.one_of(&[ServicesSeen::All, ServicesSeen::Selected]);
     settings.orphan_policy = source.one_of(&[OrphanPolicy::Keep, OrphanPolicy::Delete]);
     // The published objects are those of an earlier state, modified by another client.
     if source.pick(4) > 0 {

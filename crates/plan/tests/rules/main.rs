@@ -9,5 +9,6 @@ mod import;
 mod left_behind;
 mod mirror;
 mod multicluster;
+mod services_seen;
 mod slices;
 mod tolerate_unready;
