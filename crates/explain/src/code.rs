@@ -120,6 +120,10 @@ codes! {
     EndpointsWithoutService 703 Warning Plan "the Endpoints have no Service";
     AddressesNotMirrored 704 Warning Plan "some addresses are not mirrored";
     ManualSlices 705 Info Published "slices of other writers";
+    ImportIgnored 706 Warning Plan "the Service cannot have endpoints of another one";
+    ImportRefused 707 Error Published "the endpoints of the source are not published";
+    Imported 708 Info Published "the endpoints of another Service";
+    ImportNotProcessed 709 Error Published "no controller imports endpoints";
     Truncated 801 Warning Published "the Endpoints are truncated";
     PublishedDiffers 802 Error Published "what is published is not what should be";
     WriteRejected 803 Error Published "writes are rejected";

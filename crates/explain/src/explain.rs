@@ -8,7 +8,7 @@ use crate::facts::{Context, Mode, PodFacts, PodState, ServiceFacts};
 use crate::fields::{self, counted, text};
 use crate::finding::{Finding, Findings, ObjectName, ReadyEndpoint};
 use crate::near_miss::{NearMiss, compare, nearest};
-use crate::{families, mirroring, pods, ports, published, readiness, zones};
+use crate::{families, imports, mirroring, pods, ports, published, readiness, zones};
 
 /// Why pods are or are not behind a Service.
 pub fn service(context: &Context, key: &Key) -> Findings {
@@ -86,6 +86,7 @@ fn service_findings(facts: &ServiceFacts) -> Vec<Finding> {
     families::explain(facts, &mut findings);
     zones::explain(facts, &mut findings);
     mirroring::explain(facts, &mut findings);
+    findings.extend(imports::explain(facts));
     published::explain(facts, &mut findings);
     let is_well = !findings.iter().any(|one| match one.level {
         crate::Level::Error | crate::Level::Warning => true,
@@ -129,6 +130,9 @@ fn verdict(facts: &ServiceFacts) -> String {
     match facts.service.selection() {
         Selection::External => return format!("{name} is a DNS alias and has no endpoints."),
         Selection::Manual => {
+            if let Some(verdict) = imports::verdict(facts) {
+                return verdict;
+            }
             return format!("{name} has no selector, so no controller chooses pods for it.");
         }
         Selection::Pods(selector) if n_pods == 0 => {

@@ -59,6 +59,8 @@ pub(crate) struct ServiceFacts<'a> {
     pub desired: Vec<EndpointSlice>,
     /// Slices of the Service that another program writes, without mirrored ones.
     pub foreign: Vec<&'a EndpointSlice>,
+    /// Slices with the endpoints of another Service.
+    pub imported: Vec<&'a EndpointSlice>,
 }
 
 pub(crate) struct PodFacts<'a> {
@@ -96,9 +98,11 @@ impl<'a> ServiceFacts<'a> {
         });
         let (published, others): (Vec<_>, Vec<_>) = labelled
             .partition(|slice| slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES));
-        let foreign = others
-            .into_iter()
-            .filter(|slice| !slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR));
+        let is_of =
+            |slice: &&EndpointSlice, manager| slice.meta.labels.has(names::MANAGED_BY, manager);
+        let (imported, others): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|slice| is_of(slice, names::MANAGED_BY_IMPORT));
+        let foreign = others.into_iter().filter(|slice| !is_of(slice, names::MANAGED_BY_MIRROR));
         let plan = plan_of(Controller::Slices);
         let desired = after(&plan, &published);
         let mut selected: Vec<Key> = snapshot.pods.iter().map(|one| one.pod.key()).collect();
@@ -119,6 +123,7 @@ impl<'a> ServiceFacts<'a> {
             endpoints_plan: plan_of(Controller::Endpoints),
             mirror_plan: plan_of(Controller::Mirror),
             foreign: foreign.collect(),
+            imported,
             plan,
             desired,
             published,

@@ -15,6 +15,7 @@ mod facts;
 
 mod choosing;
 mod families;
+mod imports;
 mod mirroring;
 mod near_miss;
 mod nearly_chosen;

@@ -58,6 +58,9 @@ pub fn label(code: Code) -> &'static str {
         | Code::EndpointsWithoutService
         | Code::AddressesNotMirrored => "mirroring",
         Code::ManualSlices | Code::TwoWriters => "writers",
+        Code::ImportIgnored | Code::ImportRefused | Code::Imported | Code::ImportNotProcessed => {
+            "source"
+        }
         Code::PublishedDiffers => "outdated",
         Code::WriteRejected => "rejected",
         Code::NoLeader => "no leader",

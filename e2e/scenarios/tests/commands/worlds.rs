@@ -25,6 +25,8 @@ const NOT_APPLIED: &[(&str, &str)] = &[
     ("EPD405", "a Service without ports is rejected, unless it is headless"),
     ("EPD605", "an unknown value is rejected"),
     ("EPD704", "invalid addresses are rejected"),
+    ("EPD707", "nobody imports endpoints there"),
+    ("EPD708", "nobody imports endpoints there"),
     ("EPD801", "a thousand pods: a scenario has them"),
     ("EPD802", "the controller publishes what should be"),
     ("EPD803", "the controller may write"),
