@@ -55,6 +55,12 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// With the controllers that run only if they are named, too.
+    pub fn of_all_controllers() -> Self {
+        let controllers = Controller::ALL.map(ControllerSettings::new).to_vec();
+        Self { controllers, ..Self::default() }
+    }
+
     /// The resources that the controllers read, in the order of [`WatchedResource::ALL`].
     pub fn watched_resources(&self) -> Vec<WatchedResource> {
         let is_needed = |resource: &WatchedResource| {

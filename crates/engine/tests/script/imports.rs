@@ -14,7 +14,7 @@ use endpointd_model::{
 use crate::cluster::{Cluster, WriteFault};
 use crate::objects;
 
-fn settings() -> Settings {
+pub fn settings() -> Settings {
     let controllers = vec![ControllerSettings::new(Controller::Import)];
     Settings { controllers, ..Settings::default() }
 }
@@ -27,7 +27,7 @@ fn source() -> Key {
     Key::new("data", "postgres")
 }
 
-fn service(key: &Key, from: Option<&str>, to: Option<&str>) -> Service {
+pub fn service(key: &Key, from: Option<&str>, to: Option<&str>) -> Service {
     let cross =
         CrossNamespace { from: from.map(Into::into), to: to.map(Into::into), condition: None };
     let is_set = cross != CrossNamespace::default();
@@ -44,7 +44,7 @@ fn service(key: &Key, from: Option<&str>, to: Option<&str>) -> Service {
 }
 
 /// A slice of the source; an address with `!` is not ready.
-fn slice(name: &str, addresses: &[&str]) -> EndpointSlice {
+pub fn slice(name: &str, addresses: &[&str]) -> EndpointSlice {
     let endpoint = |address: &&str| {
         let mut endpoint = Endpoint {
             addresses: vec![address.trim_end_matches('!').into()],
@@ -71,7 +71,7 @@ fn slice(name: &str, addresses: &[&str]) -> EndpointSlice {
     }
 }
 
-fn grant(namespace: &str) -> ReferenceGrant {
+pub fn grant(namespace: &str) -> ReferenceGrant {
     let (group, kind) = ("".into(), "Service".into());
     ReferenceGrant {
         namespace: "data".into(),
@@ -499,8 +499,7 @@ fn controller_is_off_unless_it_is_named() {
 /// All controllers in one process: the source has pods.
 #[test]
 fn endpoints_of_pods_reach_the_consumer() {
-    let controllers = Controller::ALL.map(ControllerSettings::new).to_vec();
-    let mut cluster = Cluster::new(Settings { controllers, ..Settings::default() });
+    let mut cluster = Cluster::new(Settings::of_all_controllers());
     cluster.api.namespaces.insert("shop".into(), NamespaceState::Active);
     cluster.put_node(objects::node("n"));
     let to = CrossNamespace { to: Some("shop".into()), ..CrossNamespace::default() };
@@ -515,9 +514,6 @@ fn endpoints_of_pods_reach_the_consumer() {
     assert_eq!(published(&cluster, "shop"), ["10.0.0.1!"]);
     let is_copy_written = |write: &Write| matches!(write, Write::Create(_));
     cluster.rejects = Some(is_copy_written);
-    cluster.restart_with(Settings {
-        controllers: Controller::ALL.map(ControllerSettings::new).to_vec(),
-        ..Settings::default()
-    });
+    cluster.restart_with(Settings::of_all_controllers());
     assert_eq!(cluster.sent, [""; 0]);
 }

@@ -12,6 +12,7 @@ mod missing_objects;
 mod normal_operation;
 mod objects;
 mod random_faults;
+mod random_imports;
 mod refused_writes;
 mod request_failures;
 mod requests_in_flight;

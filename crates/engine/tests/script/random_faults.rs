@@ -78,7 +78,7 @@ fn edit_published(cluster: &mut Cluster, rng: &mut SplitMix64) {
     cluster.put_object(object);
 }
 
-fn inject_fault(cluster: &mut Cluster, rng: &mut SplitMix64) {
+pub fn inject_fault(cluster: &mut Cluster, rng: &mut SplitMix64, settings: &Settings) {
     let fault = match rng.below(6) {
         0 => WriteFault::AppliedNoResponse,
         1 => WriteFault::DroppedNoResponse,
@@ -97,7 +97,7 @@ fn inject_fault(cluster: &mut Cluster, rng: &mut SplitMix64) {
             cluster.run();
             cluster.handle(Input::LeadershipAcquired);
         }
-        5 if rng.below(4) == 0 => cluster.restart(),
+        5 if rng.below(4) == 0 => cluster.restart_with(settings.clone()),
         _ => cluster.write_faults.push_back(fault),
     }
 }
@@ -114,7 +114,7 @@ fn run_random_faults(seed: u64) -> Cluster {
             6 => edit_published(&mut cluster, &mut rng),
             7 if rng.below(4) == 0 && cluster.has_node("n") => cluster.remove_node("n"),
             7 => cluster.put_node(node("n")),
-            _ => inject_fault(&mut cluster, &mut rng),
+            _ => inject_fault(&mut cluster, &mut rng, &Settings::default()),
         }
         if rng.below(3) > 0 {
             cluster.advance(Duration::from_millis(rng.below(700)));
