@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ControllerAction};
-use crate::cluster_spec::{self, ClusterSpec, NAMESPACE};
+use crate::cluster_spec::{self, CONSUMER_NAMESPACE, ClusterSpec, NAMESPACE};
 use crate::scenario::ScenarioAction;
 
 /// A kind that the playground writes.
@@ -93,6 +93,10 @@ pub fn create_objects(server: &mut Server, spec: &ClusterSpec) -> Result<(), Sta
             create(server, "apps", "deployments", NAMESPACE, cluster_spec::deployment(plan))?;
         }
     }
+    if spec.source().is_some() {
+        create(server, "", "namespaces", "", cluster_spec::consumer_namespace())?;
+        create(server, "", "services", CONSUMER_NAMESPACE, cluster_spec::consumer())?;
+    }
     Ok(())
 }
 
@@ -122,6 +126,12 @@ pub fn scenario_action(
         ScenarioAction::StartNode { node } => nodes::set_ready(server, node, true),
         ScenarioAction::DeleteNode { node } => {
             delete(server, &target("", "nodes", &Key::new("", node)), &DeleteOptions::default())
+        }
+        ScenarioAction::SetConsent { service, to } => {
+            let service = target("", "services", &key(service));
+            edit(server, &service, |it| {
+                it["metadata"]["annotations"]["endpointd/endpoints-to"] = json!(to);
+            })
         }
         ScenarioAction::AddNode(plan) => create(server, "", "nodes", "", cluster_spec::node(plan)),
     }

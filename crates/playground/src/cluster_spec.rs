@@ -4,13 +4,19 @@
 mod manifests;
 
 pub(crate) use manifests::image;
-pub use manifests::{deployment, manual_endpoints, namespace, node, service};
+pub use manifests::{
+    consumer, consumer_namespace, deployment, manual_endpoints, namespace, node, service,
+};
 
 use std::fmt;
 
 use crate::seeded::pick;
 
 pub const NAMESPACE: &str = "shop";
+/// Its Service [`CONSUMER`] publishes the endpoints of [`SOURCE`] in [`NAMESPACE`], which permits it.
+pub const CONSUMER_NAMESPACE: &str = "partner";
+pub const CONSUMER: &str = "storefront";
+pub const SOURCE: &str = "web";
 pub const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 
 pub const PODS_MAX: usize = 50_000;
@@ -149,6 +155,11 @@ impl ClusterSpec {
 
     pub fn n_pods(&self) -> usize {
         self.services.iter().map(|service| service.n_replicas).sum()
+    }
+
+    /// The Service whose endpoints another namespace publishes.
+    pub fn source(&self) -> Option<&ServiceSpec> {
+        self.services.iter().find(|service| service.name == SOURCE)
     }
 
     /// Services with a Deployment.

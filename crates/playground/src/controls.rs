@@ -12,7 +12,7 @@ const OUTAGE: &str = "api-outage";
 /// Images of buttons, so that they differ from those of a scenario that runs as well.
 const FIRST_VERSION: u64 = 101;
 
-const ACTIONS: [Action; 6] = [
+const ACTIONS: [Action; 7] = [
     Action {
         name: "rollout",
         label: "Roll out",
@@ -58,6 +58,14 @@ const ACTIONS: [Action; 6] = [
         command: None,
     },
     Action {
+        name: "consent",
+        label: "Withdraw consent",
+        undo_label: Some("Give consent"),
+        description: "The Service web permits no other namespace to publish its endpoints, then does again.",
+        has_service: false,
+        command: None,
+    },
+    Action {
         name: OUTAGE,
         label: "API outage",
         undo_label: Some("End API outage"),
@@ -71,7 +79,7 @@ const ACTIONS: [Action; 6] = [
 pub fn actions(workload: Workload) -> Vec<Action> {
     let is_possible = |action: &Action| match workload {
         Workload::Default => true,
-        Workload::None => !action.has_service,
+        Workload::None => !action.has_service && action.name != Scenario::Consent.name(),
     };
     ACTIONS.into_iter().filter(is_possible).collect()
 }
@@ -194,6 +202,10 @@ fn command(action: &ScenarioAction) -> Option<String> {
              -o name | head -{n_pods}) endpointd-playground/ready=false"
         ),
         ScenarioAction::DeleteNode { node } => format!("kubectl delete node {node}"),
+        ScenarioAction::SetConsent { service, to } => format!(
+            "kubectl annotate service {service} -n {NAMESPACE} --overwrite \
+             endpointd/endpoints-to={to}"
+        ),
         ScenarioAction::StopNode { .. }
         | ScenarioAction::StartNode { .. }
         | ScenarioAction::AddNode(_) => return None,

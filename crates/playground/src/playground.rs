@@ -237,8 +237,10 @@ async fn start_controllers(
         user_agent: format!("endpointd/{}", options.version),
         ..ConnectOptions::default()
     };
-    let settings =
-        endpointd_engine::Settings { seed: options.seed, ..endpointd_engine::Settings::default() };
+    let settings = endpointd_engine::Settings {
+        seed: options.seed,
+        ..endpointd_engine::Settings::of_all_controllers()
+    };
     let page = PageOptions {
         connect: connect.clone(),
         settings: settings.plan,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::cluster_spec::{ClusterSpec, NodeSpec, ServiceSpec, ZONES};
+use crate::cluster_spec::{CONSUMER_NAMESPACE, ClusterSpec, NodeSpec, ServiceSpec, ZONES};
 use crate::seeded::pick;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Scenario {
     Flapping,
     /// A node is deleted, then created again.
     NodeLoss,
+    /// A Service does not permit another namespace to publish its endpoints any more, then does again.
+    Consent,
     /// No actions.
     #[default]
     Idle,
@@ -60,14 +62,26 @@ pub enum ScenarioAction {
         node: String,
     },
     AddNode(NodeSpec),
+    /// The namespaces that may publish the endpoints of this Service.
+    SetConsent {
+        service: String,
+        to: &'static str,
+    },
 }
 
 /// Leaves time for the initial pods to start.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 impl Scenario {
-    pub const ALL: [Self; 6] =
-        [Self::Rollout, Self::Scale, Self::ZoneOutage, Self::Flapping, Self::NodeLoss, Self::Idle];
+    pub const ALL: [Self; 7] = [
+        Self::Rollout,
+        Self::Scale,
+        Self::ZoneOutage,
+        Self::Flapping,
+        Self::NodeLoss,
+        Self::Consent,
+        Self::Idle,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -76,6 +90,7 @@ impl Scenario {
             Self::ZoneOutage => "zone-outage",
             Self::Flapping => "flapping",
             Self::NodeLoss => "node-loss",
+            Self::Consent => "consent",
             Self::Idle => "idle",
         }
     }
@@ -87,7 +102,7 @@ impl Scenario {
     /// Whether it needs Deployments.
     pub fn needs_workload(self) -> bool {
         match self {
-            Self::Rollout | Self::Scale | Self::Flapping => true,
+            Self::Rollout | Self::Scale | Self::Flapping | Self::Consent => true,
             Self::ZoneOutage | Self::NodeLoss | Self::Idle => false,
         }
     }
@@ -97,7 +112,7 @@ impl Scenario {
         match self {
             Self::Rollout => Duration::from_secs(12),
             Self::Scale => Duration::from_secs(6),
-            Self::ZoneOutage | Self::NodeLoss => Duration::from_secs(8),
+            Self::ZoneOutage | Self::NodeLoss | Self::Consent => Duration::from_secs(8),
             Self::Flapping => Duration::from_millis(1500),
             Self::Idle => Duration::MAX,
         }
@@ -111,6 +126,7 @@ impl Scenario {
             Self::ZoneOutage => zone_outage(spec, seed, n)?,
             Self::Flapping => flapping(spec, seed, n)?,
             Self::NodeLoss => node_loss(spec, seed, n)?,
+            Self::Consent => consent(spec, n)?,
             Self::Idle => return None,
         };
         let wait = if n == 0 { FIRST_WAIT } else { self.interval() };
@@ -186,6 +202,16 @@ fn node_loss(spec: &ClusterSpec, seed: u64, n: u64) -> Option<CaptionedActions> 
     Some((format!("{name} is created again"), vec![ScenarioAction::AddNode(node.clone())]))
 }
 
+/// Consent is withdrawn in even steps and given again in odd steps.
+fn consent(spec: &ClusterSpec, n: u64) -> Option<CaptionedActions> {
+    let service = spec.source()?.name.clone();
+    let (caption, to) = match n.is_multiple_of(2) {
+        true => (format!("{service} permits no other namespace"), ""),
+        false => (format!("{service} permits {CONSUMER_NAMESPACE} again"), CONSUMER_NAMESPACE),
+    };
+    Some((caption, vec![ScenarioAction::SetConsent { service, to }]))
+}
+
 fn some_deployment<'a>(
     spec: &'a ClusterSpec,
     seed: u64,
@@ -216,7 +242,8 @@ mod tests {
         for scenario in Scenario::ALL {
             assert_eq!(steps_of(scenario, 3), steps_of(scenario, 3), "{scenario}");
             let differs = (4..40).any(|seed| steps_of(scenario, 3) != steps_of(scenario, seed));
-            assert_eq!(differs, scenario != Scenario::Idle, "{scenario}");
+            let is_random = ![Scenario::Idle, Scenario::Consent].contains(&scenario);
+            assert_eq!(differs, is_random, "{scenario}");
         }
     }
 

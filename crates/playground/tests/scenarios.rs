@@ -94,6 +94,8 @@ scenarios! {
     with_failing_probes_the_slices_are_correct: Scenario::Flapping, 5;
     after_a_node_is_deleted_the_slices_are_correct: Scenario::NodeLoss, 1;
     after_a_node_is_replaced_the_slices_are_correct: Scenario::NodeLoss, 2;
+    after_consent_was_withdrawn_the_slices_are_correct: Scenario::Consent, 1;
+    after_consent_was_given_again_the_slices_are_correct: Scenario::Consent, 2;
     without_a_scenario_the_slices_are_correct: Scenario::Idle, 0;
 }
 

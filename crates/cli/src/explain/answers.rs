@@ -2,12 +2,12 @@
 
 use endpointd_client::Client;
 use endpointd_explain::{Code, Context, ControllerState, Findings, Mode, Objects, explain};
-use endpointd_model::{Key, Timestamp};
+use endpointd_model::{Key, LabelSelector, Timestamp};
 use endpointd_plan::Settings;
 
 use super::controller_state::Reporter;
 use super::flags::Flags;
-use super::label_selector::LabelSelector;
+use super::label_selector;
 use crate::cli_error::CliError;
 use crate::cluster::{
     Loaded, Scope, connect, follow_up, load, load_what_if, namespaces, read_all_nodes, read_into,
@@ -36,7 +36,7 @@ impl Answer {
 
 impl Question {
     pub fn resolve(flags: &Flags) -> Result<Self, CliError> {
-        let selector = flags.selector.as_deref().map(LabelSelector::parse).transpose()?;
+        let selector = flags.selector.as_deref().map(label_selector::parse).transpose()?;
         match Target::parse(&flags.object)? {
             None => Ok(Self::All(selector)),
             Some(_) if flags.namespace.all_namespaces => Err(CliError::new(
@@ -190,7 +190,7 @@ fn targets(question: &Question, scope: &Scope, objects: &Objects) -> Vec<(Kind, 
         Question::All(selector) => {
             let is_selected =
                 |key: &Key| match (selector, objects.get("Service", &key.namespace, &key.name)) {
-                    (Some(selector), Some(service)) => selector.matches(service),
+                    (Some(selector), Some(service)) => label_selector::matches(selector, service),
                     (None, _) | (_, None) => true,
                 };
             let keys = objects.services().filter(|key| is_in(key) && is_selected(key));

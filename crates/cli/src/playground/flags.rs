@@ -20,7 +20,7 @@ use clap::Args;
         endpointd playground --scenario rollout --seed 7 --duration 30s --json"
 )]
 pub struct Flags {
-    /// Scenario to run in a loop: rollout, scale, zone-outage, flapping, node-loss, idle
+    /// Scenario to run in a loop: rollout, scale, zone-outage, flapping, node-loss, consent, idle
     #[arg(long, value_name = "NAME", default_value = "idle")]
     pub scenario: String,
 

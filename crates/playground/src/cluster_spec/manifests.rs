@@ -2,13 +2,29 @@
 
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, NodeSpec, PODS_PER_NODE, ServiceKind, ServiceSpec};
+use super::{
+    CONSUMER, CONSUMER_NAMESPACE, NAMESPACE, NodeSpec, PODS_PER_NODE, SOURCE, ServiceKind,
+    ServiceSpec,
+};
 
 /// A short grace period, so that scenarios proceed quickly.
 const GRACE_SECS: u64 = 5;
 
 pub fn namespace() -> Value {
     json!({"metadata": {"name": NAMESPACE}})
+}
+
+pub fn consumer_namespace() -> Value {
+    json!({"metadata": {"name": CONSUMER_NAMESPACE}})
+}
+
+/// A Service without selector that publishes the endpoints of [`SOURCE`].
+pub fn consumer() -> Value {
+    let annotations = json!({"endpointd/endpoints-from": format!("{NAMESPACE}/{SOURCE}")});
+    json!({
+        "metadata": {"name": CONSUMER, "annotations": annotations},
+        "spec": {"ports": [{"name": "http", "port": 80}]},
+    })
 }
 
 /// Without conditions: the fake kubelet reports them.
@@ -39,6 +55,9 @@ pub fn service(plan: &ServiceSpec) -> Value {
         "ports": [{"name": "http", "port": 80, "targetPort": 8080}],
     });
     match plan.kind {
+        ServiceKind::Plain if plan.name == SOURCE => {
+            annotations = json!({"endpointd/endpoints-to": CONSUMER_NAMESPACE});
+        }
         ServiceKind::Plain => {}
         ServiceKind::Headless => spec["clusterIP"] = json!("None"),
         ServiceKind::DualStack => spec["ipFamilyPolicy"] = json!("PreferDualStack"),

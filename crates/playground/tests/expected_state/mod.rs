@@ -23,6 +23,9 @@ pub fn difference(server: &Server) -> Option<String> {
             (text(&node["metadata"]["name"]), text(zone))
         })
         .collect();
+    if let Some(difference) = difference_of_consumer(&all("services"), &slices) {
+        return Some(difference);
+    }
     for service in all("services") {
         let Some(selector) = service["spec"]["selector"].as_object() else { continue };
         let selected = |pod: &&Value| {
@@ -50,6 +53,21 @@ pub fn difference(server: &Server) -> Option<String> {
         }
     }
     None
+}
+
+/// The consumer has the endpoints of its source if that Service permits it.
+fn difference_of_consumer(services: &[Value], slices: &[Value]) -> Option<String> {
+    let named = |name: &str| services.iter().find(|one| one["metadata"]["name"] == name);
+    let (consumer, source) = (named("storefront")?, named("web")?);
+    let is_permitted = source["metadata"]["annotations"]["endpointd/endpoints-to"] == "partner";
+    let expected = if is_permitted { shown(slices, "web", "IPv4") } else { Vec::new() };
+    let shown = shown(slices, "storefront", "IPv4");
+    if shown != expected {
+        return Some(format!("slices of storefront: {shown:#?}, not {expected:#?}"));
+    }
+    let reason = if is_permitted { "Mirrored" } else { "RefNotPermitted" };
+    let condition = &consumer["status"]["conditions"][0];
+    (condition["reason"] != reason).then(|| format!("storefront has {condition}, not {reason}"))
 }
 
 fn published(
