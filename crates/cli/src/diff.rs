@@ -7,6 +7,7 @@ mod read;
 mod render_json;
 mod render_text;
 mod render_unified;
+mod shared_parts;
 
 use std::process::ExitCode;
 

@@ -43,7 +43,7 @@ pub fn run(flags: &Flags) -> Result<ExitCode, CliError> {
         stderr::line(format_args!("warning: {warning}"));
     }
     let indexed = loaded.cluster.index();
-    let planned = plan(&request, &loaded, &indexed)?;
+    let planned: Vec<KeyPlan> = plans(&request, &loaded, &indexed)?.collect();
     for note in notes(&request, &loaded, &planned) {
         stderr::line(format_args!("note: {note}"));
     }
@@ -56,12 +56,12 @@ pub fn run(flags: &Flags) -> Result<ExitCode, CliError> {
     })
 }
 
-/// The plans, ordered by key, then by controller.
-pub fn plan(
-    request: &Request,
+/// The plans, ordered by key, then by controller; each is made when it is asked for.
+pub fn plans<'a>(
+    request: &'a Request,
     loaded: &LoadedObjects,
-    indexed: &IndexedCluster<'_>,
-) -> Result<Vec<KeyPlan>, CliError> {
+    indexed: &'a IndexedCluster<'a>,
+) -> Result<impl Iterator<Item = KeyPlan> + 'a, CliError> {
     let mut pairs: BTreeSet<(Key, Controller)> = BTreeSet::new();
     for &controller in &request.controllers {
         let keys = match &request.selection {
@@ -74,11 +74,11 @@ pub fn plan(
         keys.iter().try_for_each(|key| check_readable(key, loaded))?;
     }
     let carried = CarriedState::default();
-    let plan = |(key, controller)| {
+    let plan = move |(key, controller)| {
         let plan = indexed.plan(controller, &key, &carried, &request.settings);
         KeyPlan { key, controller, plan }
     };
-    Ok(pairs.into_iter().map(plan).collect())
+    Ok(pairs.into_iter().map(plan))
 }
 
 /// Fails if a key that the user named is malformed, because it cannot be planned.

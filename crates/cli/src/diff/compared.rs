@@ -12,7 +12,7 @@ use crate::cli_error::CliError;
 use crate::cluster::{Scope, connect};
 use crate::duration::parse_duration;
 use crate::input::Source;
-use crate::plan::{KeyPlan, KeySelection, LoadedObjects, Request, load_objects, nodes_note, plan};
+use crate::plan::{KeyPlan, KeySelection, LoadedObjects, Request, load_objects, nodes_note, plans};
 use crate::target::{Kind, Target};
 
 /// The result of a comparison.
@@ -120,19 +120,23 @@ impl Comparison {
     }
 
     fn of(&self, loaded: &LoadedObjects) -> Result<Compared, CliError> {
-        let indexed = loaded.cluster.index();
-        let mut planned = plan(&self.request, loaded, &indexed)?;
-        if let Some(namespace) = self.scope.namespace() {
-            planned.retain(|one| *one.key.namespace == *namespace);
-        }
         self.check_key_exists(loaded)?;
-        let keys: BTreeSet<&Key> = planned.iter().map(|one| &one.key).collect();
+        let indexed = loaded.cluster.index();
+        let (mut keys, mut differences) = (BTreeSet::new(), Vec::new());
+        let mut left_behind = Vec::new();
+        let is_in_scope = |key: &Key| match self.scope.namespace() {
+            Some(namespace) => *key.namespace == *namespace,
+            None => true,
+        };
+        // A plan without writes is not kept: of a large cluster, all plans are a lot of memory.
+        for planned in plans(&self.request, loaded, &indexed)?.filter(|one| is_in_scope(&one.key)) {
+            keys.insert(planned.key.clone());
+            match planned.plan.writes.is_empty() {
+                true => left_behind.extend(indexed.left_behind(planned.controller, &planned.key)),
+                false => differences.push(difference(loaded, planned)),
+            }
+        }
         let n_keys = keys.len();
-        let unplanned = planned.iter().filter(|one| one.plan.writes.is_empty());
-        let left_behind =
-            unplanned.flat_map(|one| indexed.left_behind(one.controller, &one.key)).collect();
-        let differing = planned.into_iter().filter(|one| !one.plan.writes.is_empty());
-        let differences = differing.map(|one| difference(loaded, one)).collect();
         let mut warnings = loaded.warnings.clone();
         warnings.extend(nodes_note(&self.request, loaded));
         Ok(Compared { n_keys, differences, left_behind, warnings })

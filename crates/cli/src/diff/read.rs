@@ -1,26 +1,24 @@
 //! Reads what the controllers read. All namespaces are listed as the daemon lists them, in protobuf
 //! and compact; one namespace needs no permissions outside of it, apart from nodes.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::hash::Hash;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_client::{Client, ListOptions};
 use endpointd_engine::{ControllerSettings, Settings};
 use endpointd_model::{
-    Controller, Labels, NamedPort, ObjectEvent, Pod, ResourceEvent, SharedStr, WatchSignal,
-    WatchedResource,
+    Controller, Key, ObjectEvent, Pod, ResourceEvent, WatchSignal, WatchedResource,
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::shared_parts::SharedParts;
 use crate::cli_error::CliError;
 use crate::cluster::{ENDPOINT_SLICES, ENDPOINTS, PODS, Resource, SERVICES, Scope};
 use crate::input::{DecodedObject, FromObject};
 use crate::plan::LoadedObjects;
 
 /// Signals that wait while objects are stored.
-const SIGNALS_MAX: usize = 1024;
+const SIGNALS_MAX: usize = 64;
 
 pub async fn read(
     client: &Client,
@@ -32,16 +30,22 @@ pub async fn read(
         ..Settings::default()
     };
     let resources = settings.watched_resources();
-    let mut loaded = LoadedObjects::default();
+    let (mut loaded, mut shared) = (LoadedObjects::default(), SharedParts::default());
     match scope {
-        Scope::AllNamespaces => list(client, &resources, &mut loaded).await?,
+        Scope::AllNamespaces => {
+            // Pods take the most memory, and are in their place before the others arrive.
+            let (pods, others): (Vec<_>, Vec<_>) =
+                resources.into_iter().partition(|one| *one == WatchedResource::Pods);
+            list(client, &pods, &mut loaded, &mut shared).await?;
+            list(client, &others, &mut loaded, &mut shared).await?;
+        }
         Scope::Namespace(namespace) => {
             let is_global = |one: &WatchedResource| is_read_everywhere(*one, controllers);
             let (global, others): (Vec<_>, Vec<_>) = resources.into_iter().partition(is_global);
             for resource in others {
                 read_namespace(client, resource, namespace, &mut loaded).await?;
             }
-            list(client, &global, &mut loaded).await?;
+            list(client, &global, &mut loaded, &mut shared).await?;
         }
     }
     Ok(loaded)
@@ -62,20 +66,29 @@ async fn list(
     client: &Client,
     resources: &[WatchedResource],
     loaded: &mut LoadedObjects,
+    shared: &mut SharedParts,
 ) -> Result<(), CliError> {
     let (sender, mut receiver) = mpsc::channel(SIGNALS_MAX);
     let mut watches = JoinSet::new();
     for resource in resources {
         watches.spawn(client.clone().watch(*resource, sender.clone()));
     }
-    let mut shared = SharedParts::default();
     let mut missing: BTreeSet<WatchedResource> = resources.iter().copied().collect();
+    // Inserting pods in their order would leave the nodes of the map half empty; made at once, they
+    // are full.
+    let mut pods: Vec<(Key, Pod)> = Vec::new();
     while !missing.is_empty() {
         // The channel stays open: `sender` is not dropped.
         let Some((resource, signal)) = receiver.recv().await else { break };
         match signal {
             WatchSignal::InitDone(_) => drop(missing.remove(&resource)),
-            WatchSignal::Event(event) => apply(loaded, &mut shared, *event),
+            WatchSignal::Event(event) => match *event {
+                ResourceEvent::Pod(ObjectEvent::Applied(mut pod)) => {
+                    shared.share_pod(&mut pod);
+                    pods.push((pod.key(), pod));
+                }
+                event => apply(loaded, shared, event),
+            },
             WatchSignal::DecodeError { key, reason } => {
                 let is_planned =
                     [WatchedResource::Services, WatchedResource::Endpoints].contains(&resource);
@@ -93,52 +106,31 @@ async fn list(
             | WatchSignal::Reconnected => {}
         }
     }
+    if !pods.is_empty() {
+        loaded.cluster.pods = pods.into_iter().collect();
+    }
     Ok(())
-}
-
-/// Pods of one workload have the same labels and ports, which are kept once.
-#[derive(Default)]
-struct SharedParts {
-    labels: HashSet<Labels>,
-    ports: HashSet<Arc<[NamedPort]>>,
-    names: HashSet<SharedStr>,
-}
-
-impl SharedParts {
-    fn share(&mut self, pod: &mut Pod) {
-        pod.labels = shared(&mut self.labels, &pod.labels);
-        pod.named_ports = shared(&mut self.ports, &pod.named_ports);
-        pod.namespace = shared(&mut self.names, &pod.namespace);
-        pod.node_name = pod.node_name.as_ref().map(|name| shared(&mut self.names, name));
-    }
-}
-
-fn shared<T: Clone + Eq + Hash>(known: &mut HashSet<T>, one: &T) -> T {
-    match known.get(one) {
-        Some(known) => known.clone(),
-        None => {
-            known.insert(one.clone());
-            one.clone()
-        }
-    }
 }
 
 fn apply(loaded: &mut LoadedObjects, shared: &mut SharedParts, event: ResourceEvent) {
     let cluster = &mut loaded.cluster;
     match event {
         ResourceEvent::Service(event) => put(&mut cluster.services, event, |one| one.key()),
-        ResourceEvent::Pod(mut event) => {
-            if let ObjectEvent::Applied(pod) = &mut event {
-                shared.share(pod);
-            }
-            put(&mut cluster.pods, event, |one| one.key());
-        }
+        ResourceEvent::Pod(event) => put(&mut cluster.pods, event, |one| one.key()),
         ResourceEvent::Node(event) => put(&mut cluster.nodes, event, |one| one.name.clone()),
-        ResourceEvent::Endpoints(event) => {
+        ResourceEvent::Endpoints(mut event) => {
+            if let ObjectEvent::Applied(endpoints) = &mut event {
+                shared.share_endpoints(endpoints);
+            }
             put(&mut cluster.endpoints, event, |one| one.meta.key());
         }
-        ResourceEvent::Slice(event) => put(&mut cluster.slices, event, |one| one.meta.key()),
         ResourceEvent::ReferenceGrant(event) => put(&mut cluster.grants, event, |one| one.key()),
+        ResourceEvent::Slice(mut event) => {
+            if let ObjectEvent::Applied(slice) = &mut event {
+                shared.share_slice(slice);
+            }
+            put(&mut cluster.slices, event, |one| one.meta.key());
+        }
     }
 }
 
