@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -46,6 +47,37 @@ fn a_port_in_use_is_an_error() {
     let port = taken.local_addr().expect("an address").port();
     let flag = format!("--port={port}");
     playground(&[&flag]).fails_with(&format!("cannot listen on `127.0.0.1:{port}`"), "a free port");
+}
+
+/// On a terminal of a desktop, and nowhere else.
+#[test]
+fn the_live_page_opens_in_a_browser() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (browser, opened) = (directory.path().join("xdg-open"), directory.path().join("opened"));
+    let script = format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", opened.display());
+    fs::write(&browser, script).expect("a file");
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let path = std::env::var("PATH").expect("a PATH");
+    // `script` runs a command on a terminal.
+    let play = |more: &str| {
+        let command = format!(
+            "{} playground --duration=2s --pods=12 {more}",
+            env!("CARGO_BIN_EXE_endpointd")
+        );
+        let output = Command::new("script")
+            .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+            .env("PATH", format!("{}:{path}", directory.path().display()))
+            .env("DISPLAY", ":9")
+            .stdin(Stdio::null())
+            .output()
+            .expect("`script` is part of every Linux");
+        assert!(output.status.success(), "{output:?}");
+    };
+    play("--no-open");
+    assert!(!opened.exists(), "it was not asked to");
+    play("");
+    let url = fs::read_to_string(&opened).expect("an address was opened");
+    assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/ui/"), "{url}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! A kubelet that only forwards ports, over WebSockets, as kube-apiserver asks for it. Upstream:
-//! `portforward/websocket.go` in k8s.io/kubelet/pkg/cri/streaming.
+//! `pkg/streaming/portforward/websocket.go` in k8s.io/cri-streaming.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
