@@ -40,7 +40,7 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         (&[SERVER, "--cert-dir=absent"], "cannot use `absent/tls.crt`", "PEM"),
         (&["--authentication-token-webhook-cache-ttl=5"], "must be a duration: `5`", "`500ms`"),
         (&["--controllers=gardener"], "unknown controller: `gardener`", "known are"),
-        (&["--controllers=-endpoint"], "selects no controller", "all three"),
+        (&["--controllers=-endpoint"], "selects no controller", "the three of Kubernetes"),
         (&["--leader-elect-renew-deadline=20s"], "must last longer", "15s, 10s, and 2s"),
         (&["--leader-elect-retry-period=9s"], "more than one attempt", "15s, 10s, and 2s"),
         (&["--kubeconfig=absent.yaml"], "cannot read kubeconfig `absent.yaml`", "--kubeconfig"),
