@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{Annotations, Condition, Key, SharedStr, names};
+use crate::{Annotations, Condition, Key, SharedStr, derived_name, names};
 
 /// What a Service says about endpoints of other namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl SourceReason {
     }
 }
 
-/// The text is not `NAMESPACE/NAME`.
+/// The text is neither `NAMESPACE/NAME` nor `serviceimports/NAMESPACE/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidReference(pub SharedStr);
 
@@ -77,14 +77,22 @@ impl CrossNamespace {
         self.condition.as_ref()
     }
 
-    /// The Service whose endpoints this one publishes.
+    /// The Service whose endpoints this one publishes; for a ServiceImport, the Service that is
+    /// derived from it.
     pub fn source(&self) -> Option<Result<Key, InvalidReference>> {
         let text = self.from.as_ref()?;
-        let parts = text.trim().split_once('/');
-        let valid = parts.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_label(name));
-        Some(match valid {
-            Some((namespace, name)) => Ok(Key::new(namespace, name)),
-            None => Err(InvalidReference(text.clone())),
+        let parts: Vec<&str> = text.trim().split('/').collect();
+        Some(match parts[..] {
+            [namespace, name] if is_dns_label(namespace) && is_dns_label(name) => {
+                Ok(Key::new(namespace, name))
+            }
+            ["serviceimports", namespace, name]
+                if is_dns_label(namespace) && is_dns_label(name) =>
+            {
+                let derived = derived_name(&Key::new(namespace, name));
+                Ok(Key::new(namespace, derived))
+            }
+            _ => Err(InvalidReference(text.clone())),
         })
     }
 
@@ -106,7 +114,8 @@ pub(crate) fn is_dns_label(text: &str) -> bool {
 
 impl fmt::Display for InvalidReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not of the form NAMESPACE/NAME", self.0)
+        let form = "NAMESPACE/NAME or serviceimports/NAMESPACE/NAME";
+        write!(f, "`{}` is not of the form {form}", self.0)
     }
 }
 
@@ -127,6 +136,19 @@ mod tests {
             assert_eq!(from(text), None, "{text}");
         }
         assert_eq!(from(&format!("data/{}", "a".repeat(64))), None);
+    }
+
+    #[test]
+    fn an_import_stands_for_its_derived_service() {
+        let derived = Some(Key::new("my-ns", "derived-a2v4k9sqn6"));
+        assert_eq!(from("serviceimports/my-ns/my-svc"), derived);
+        assert_eq!(from(" serviceimports/my-ns/my-svc "), derived);
+        for text in ["serviceimports/a/", "serviceimports/a/b/c", "serviceimport/a/b"] {
+            assert_eq!(from(text), None, "{text}");
+        }
+        // A namespace can have this name.
+        let service = Some(Key::new("serviceimports", "web"));
+        assert_eq!(from("serviceimports/web"), service);
     }
 
     #[test]

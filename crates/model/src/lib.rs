@@ -8,6 +8,7 @@
 mod address;
 mod condition;
 mod cross_namespace;
+mod derived_name;
 mod endpoints;
 mod event_record;
 mod key;
@@ -33,6 +34,7 @@ mod write_result;
 pub use address::{BadAddress, Family, IpStr, is_forbidden_endpoint_ip, parse_ip};
 pub use condition::{Condition, ConditionStatus};
 pub use cross_namespace::{CrossNamespace, InvalidReference, SourceReason};
+pub use derived_name::derived_name;
 pub use endpoints::{EndpointAddress, Endpoints, Subset, SubsetPort};
 pub use event_record::{EventReason, EventRecord, EventType, InvolvedKind};
 pub use jiff::Timestamp;

@@ -40,7 +40,7 @@ pub use multicluster::{
     Access, Adoption, ClusterObjects, ClusterSetState, Conflict, ConflictKind, Contact,
     ContactLimits, ExportState, ImportNamespace, Knowledge, KubeconfigFile, MultiClusterObject,
     MultiClusterPlan, MultiClusterSettings, MultiClusterSnapshot, MultiClusterTarget,
-    MultiClusterWrite, SourceCluster, SourceReport, SourceState, Zones, derived_name, multicluster,
+    MultiClusterWrite, SourceCluster, SourceReport, SourceState, Zones, multicluster,
     source_states,
 };
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};

@@ -26,7 +26,6 @@ pub use self::contact::{
     Access, Contact, ContactLimits, Knowledge, KubeconfigFile, SourceState, source_states,
 };
 use self::copies::Copies;
-pub use self::derived::derived_name;
 use self::derived::{Derived, derived_service};
 use self::members::Members;
 pub use self::members::{ExportState, SourceReport};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{Api, Audit, Binaries, Options};
+use endpointd_model::{Key, derived_name};
 use endpointd_scenarios::audit;
 use endpointd_scenarios::cluster::controllers_under_test;
 use endpointd_scenarios::harness::{self, Test};
@@ -59,6 +60,7 @@ fn life_of_a_pair_beside_kube_controller_manager() {
     consent(&data, &Value::Null);
     consumer.wait("consent is withdrawn", "", "False RefNotPermitted");
     grants_are_installed_later(&under_test, &consumer);
+    the_source_is_a_service_import(&data, &shop, &consumer);
 
     data.delete(Kind::Service, "postgres");
     consumer.wait("the source is deleted", "", "False SourceNotFound");
@@ -77,8 +79,9 @@ fn life_of_a_pair_beside_kube_controller_manager() {
     for reason in ["Mirrored", "RefNotPermitted", "SourceNotFound", "HasSelector"] {
         assert!(reasons.contains(reason), "no Event {reason} in {reasons:?}");
     }
-    let metric = daemon.metric("endpointd_import_services{reason=\"Mirrored\"}");
-    assert_eq!(metric, Some(1.0));
+    // Gauges show a state that the engine publishes once a second.
+    let metric = || daemon.metric("endpointd_import_services{reason=\"Mirrored\"}");
+    wait_until("the metric counts it", || metric() == Some(1.0));
 
     shop.delete(Kind::Service, "db");
     consumer.wait_for_slices("the garbage collector deletes the slices", "");
@@ -105,6 +108,37 @@ fn grants_are_installed_later(under_test: &ClusterUnderTest, consumer: &Consumer
     consumer.wait("the grant is deleted", "", "False RefNotPermitted");
     api.create(grants, &grant).expect("it is valid");
     consumer.wait("it was created again", "10.1.0.1 10.1.0.2", "True Mirrored");
+}
+
+/// A ServiceImport as implementations of the Multi-Cluster Services API publish it: a derived Service,
+/// and slices of two clusters.
+fn the_source_is_a_service_import(data: &TestNamespace, shop: &TestNamespace, consumer: &Consumer) {
+    let derived = derived_name(&Key::new("life-data", "web"));
+    data.service(&derived, &json!({"ports": [{"name": "sql", "port": 5432}]}));
+    let annotations = json!({"endpointd/endpoints-to": "life-shop"});
+    data.merge(Kind::Service, &derived, &json!({"metadata": {"annotations": annotations}}));
+    for (cluster, address) in [("eu1", "10.2.0.1"), ("us1", "10.3.0.1")] {
+        let labels = json!({
+            "kubernetes.io/service-name": &*derived,
+            "endpointslice.kubernetes.io/managed-by": "another-implementation",
+            "multicluster.kubernetes.io/source-cluster": cluster,
+        });
+        let slice = json!({
+            "metadata": {"name": format!("{derived}-{cluster}"), "labels": labels},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [address], "conditions": {"ready": true}}],
+            "ports": [{"name": "sql", "port": 5432, "protocol": "TCP"}],
+        });
+        data.create(Kind::Slice, &slice);
+    }
+    let from = |source: &str| {
+        let annotations = json!({"endpointd/endpoints-from": source});
+        shop.merge(Kind::Service, "db", &json!({"metadata": {"annotations": annotations}}));
+    };
+    from("serviceimports/life-data/web");
+    consumer.wait("a ServiceImport is the source", "10.2.0.1 10.3.0.1", "True Mirrored");
+    from("life-data/postgres");
+    consumer.wait("a Service is again", "10.1.0.1 10.1.0.2", "True Mirrored");
 }
 
 /// A ReferenceGrant as the Gateway API defines it, without its validation.

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{ApiError, Binaries, Cluster, Options};
 use endpointd_model::{
-    ClusterId, EndpointSlice, Key, MultiClusterVersion, Object, ServiceImport, Timestamp, names,
+    ClusterId, EndpointSlice, Key, MultiClusterVersion, Object, ServiceImport, Timestamp,
+    derived_name, names,
 };
 use endpointd_plan::{
     ClusterObjects, ClusterSetState, MultiClusterObject, MultiClusterWrite, SourceState,
-    derived_name,
 };
 use endpointd_wire::{
     Decoded, decode_value, derived_service_to_json, export_to_json, import_to_json, to_json_value,

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
     ClusterId, Endpoint, EndpointSlice, Family, Hints, ImportType, Labels, Meta, ServiceImport,
-    SharedStr, TrafficDistribution, names,
+    SharedStr, TrafficDistribution, derived_name, names,
 };
 
 use super::contact::SourceState;
-use super::derived::{derived_name, owner};
+use super::derived::owner;
 use super::members::{Member, Members, Place, SourceReport, family};
 use super::merge::Effective;
 use super::ports::PortMap;

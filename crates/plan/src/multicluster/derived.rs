@@ -1,30 +1,14 @@
 //! The derived Service: without selector, it gives the import addresses that kube-proxy serves (M5).
 
 use endpointd_model::{
-    DerivedService, Family, ImportType, Key, Labels, Meta, OwnerRef, ServiceImport, SharedStr,
-    names,
+    DerivedService, Family, ImportType, Labels, Meta, OwnerRef, ServiceImport, SharedStr,
+    derived_name, names,
 };
-use sha2::{Digest, Sha256};
 
 use super::merge::Effective;
 use super::ports;
 use super::write::{MultiClusterResource, MultiClusterTarget};
 use super::{Adoption, MultiClusterSnapshot};
-
-/// The name that the reference implementation and Cilium give, so that tools know it, and so that a
-/// takeover keeps the addresses: `derived-` and ten characters of a hash.
-pub fn derived_name(key: &Key) -> SharedStr {
-    const ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
-    const N_CHARACTERS: usize = 10;
-    let hash = Sha256::digest(key.to_string().as_bytes());
-    let bit = |at: usize| hash[at / 8] >> (7 - at % 8) & 1;
-    let character = |at: usize| {
-        let five = (at * 5..at * 5 + 5).fold(0, |number, at| number << 1 | bit(at));
-        char::from(ALPHABET[usize::from(five)])
-    };
-    let suffix: String = (0..N_CHARACTERS).map(character).collect();
-    format!("derived-{suffix}").into()
-}
 
 /// What becomes of the derived Service.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use endpointd_model::{
     AddressType, ClusterId, EndpointSlice, Family, Selection, Service, ServiceExport, SharedStr,
-    Timestamp, names,
+    Timestamp, derived_name, names,
 };
 
 use super::contact::SourceState;
-use super::derived::derived_name;
 use super::merge::{Effective, Merged};
 use super::{MultiClusterSnapshot, SourceCluster};
 

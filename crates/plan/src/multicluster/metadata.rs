@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    Annotations, ImportType, Labels, Meta, ServiceImport, ServiceImportSpec, SharedStr, names,
+    Annotations, ImportType, Labels, Meta, ServiceImport, ServiceImportSpec, SharedStr,
+    derived_name, names,
 };
 
 use super::MultiClusterSnapshot;
-use super::derived::{Derived, derived_name};
+use super::derived::Derived;
 use super::merge::{Basis, Effective, Merged};
 
 pub fn wanted_import(

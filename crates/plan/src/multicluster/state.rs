@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
     ClusterId, DerivedService, EndpointSlice, Family, Key, Meta, ResourceVersion, Service,
-    ServiceExport, ServiceImport, Timestamp, Uid, names,
+    ServiceExport, ServiceImport, Timestamp, Uid, derived_name, names,
 };
 
 use super::write::{MultiClusterResource, MultiClusterTarget};
 use super::{
     ImportNamespace, MultiClusterObject, MultiClusterPlan, MultiClusterSettings,
-    MultiClusterSnapshot, MultiClusterWrite, SourceCluster, SourceState, Zones, derived_name,
-    multicluster,
+    MultiClusterSnapshot, MultiClusterWrite, SourceCluster, SourceState, Zones, multicluster,
 };
 
 /// A clusterset as one of its clusters sees it.

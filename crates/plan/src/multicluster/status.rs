@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use endpointd_model::{
     ClusterId, Condition, ConditionStatus, ImportType, Meta, ServiceExport, ServiceImportStatus,
-    SharedStr, SliceObjects, Timestamp,
+    SharedStr, SliceObjects, Timestamp, derived_name,
 };
 
 use super::copies::{Copies, Overlap};
-use super::derived::{Derived, derived_name};
+use super::derived::Derived;
 use super::members::{ExportState, Members, export_state};
 use super::merge::{Effective, Merged};
 use super::write::MultiClusterWrite;

@@ -7,7 +7,7 @@ use endpointd_model::{
     Annotations, ClusterIp, Condition, CrossNamespace, Endpoint, EndpointPort, EndpointSlice,
     Family, GrantedFrom, GrantedTo, Hints, Key, Labels, Object, ObjectRef, OwnerRef,
     PublishedResource, ReferenceGrant, Service, SharedStr, SourceReason, TargetPort, TopologyMode,
-    TrafficDistribution, Uid, Write, names,
+    TrafficDistribution, Uid, Write, derived_name, names,
 };
 use endpointd_plan::{CarriedState, ImportPlan, ImportSnapshot, ImportState, Topology, import};
 use expect_test::{Expect, expect};
@@ -534,7 +534,7 @@ fn a_consumer_that_is_being_deleted_gets_no_new_slices() {
 fn every_state_has_a_message() {
     assert_eq!(ImportState::default().is_true(), None);
     let expected = expect![[r#"
-        `postgres` is not of the form NAMESPACE/NAME
+        `postgres` is not of the form NAMESPACE/NAME or serviceimports/NAMESPACE/NAME
         the Service has a selector, so endpointd/endpoints-from is ignored
         an ExternalName Service has no endpoints
         data/postgres has endpoints from elsewhere itself; name their source instead"#]];
@@ -649,4 +649,30 @@ fn the_write_names_the_service_it_was_computed_from() {
         panic!("the condition is the last write:\n{plan}");
     };
     assert_eq!((&*status.meta.uid.to_string(), status.meta.resource_version), ("u-db", 42.into()));
+}
+
+/// N11: the endpoints of all clusters under a name of the consumer's choice.
+#[test]
+fn a_service_import_stands_for_its_derived_service() {
+    let derived = derived_name(&Key::new("data", "postgres"));
+    let world = world(&format!(
+        "service shop/db from=serviceimports/data/postgres port=pg:5432
+         service data/{derived} to=shop port=pg:5432
+         slice data/{derived}-1 of={derived} by=endpointd-import port=pg:5432 10.0.0.1:za
+         slice data/{derived}-2 of={derived} by=endpointd-import port=pg:5432 10.1.0.1:zb!
+         slice data/postgres-1 of=postgres port=pg:5432 10.0.0.9"
+    ));
+    let ImportPlan { plan, state } = world.plan();
+    assert_eq!(state.to_string(), format!("2 endpoints in 2 slices from data/{derived}"));
+    expect![[r#"
+        create endpointslices db-* IPv4 pg:5432/TCP
+          10.1.0.1 not-ready on=n1 in=zb
+        create endpointslices db-* IPv4 pg:5432/TCP
+          10.0.0.1 ready on=n1 in=za"#]]
+    .assert_eq(&plan.to_string());
+    let world = world.then(&format!("service data/{derived} port=pg:5432"));
+    assert_eq!(world.plan().state.reason(), Some(SourceReason::RefNotPermitted));
+    let world =
+        world.then(&format!("gone data/{derived}\n grant data/g core/Service/shop core/Service"));
+    assert_eq!(world.plan().state.reason(), Some(SourceReason::SourceNotFound));
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    ClusterId, DerivedService, EndpointSlice, Key, Service, ServiceExport, ServiceImport, SharedStr,
+    ClusterId, DerivedService, EndpointSlice, Key, Service, ServiceExport, ServiceImport,
+    SharedStr, derived_name,
 };
-use endpointd_plan::{ClusterObjects, ClusterSetState, derived_name};
+use endpointd_plan::{ClusterObjects, ClusterSetState};
 use endpointd_wire::{AnyObject, Decoded, Identity, Malformed, decode_value};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! The import, its derived Service, and the order of writes (V, M4–M6, M12, M14).
 
-use endpointd_model::{Family, Key, OwnerRef, Uid, names};
-use endpointd_plan::{Adoption, MultiClusterWrite, derived_name};
+use endpointd_model::{Family, Key, OwnerRef, Uid, derived_name, names};
+use endpointd_plan::{Adoption, MultiClusterWrite};
 use expect_test::expect;
 
 use super::world::{World, key, two, world};

@@ -1,7 +1,6 @@
 //! Imported slices: their content (M7, M8, S, C6, C7), and who reads what of it.
 
-use endpointd_model::{EndpointSlice, Labels, names};
-use endpointd_plan::derived_name;
+use endpointd_model::{EndpointSlice, Labels, derived_name, names};
 use expect_test::expect;
 
 use super::world::{World, key, two, world};

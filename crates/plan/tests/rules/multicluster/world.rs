@@ -11,11 +11,12 @@
 use endpointd_model::{
     ClusterId, ClusterIp, DerivedService, Endpoint, EndpointPort, EndpointSlice, Family, Hints,
     InternalTrafficPolicy, Key, Labels, Meta, ObjectRef, Service, ServiceExport, ServiceImport,
-    ServiceTraffic, SessionAffinity, TargetPort, Timestamp, TrafficDistribution, Uid, names,
+    ServiceTraffic, SessionAffinity, TargetPort, Timestamp, TrafficDistribution, Uid, derived_name,
+    names,
 };
 use endpointd_plan::{
     ClusterObjects, ClusterSetState, MultiClusterObject, MultiClusterPlan, MultiClusterWrite,
-    SourceState, Zones, derived_name,
+    SourceState, Zones,
 };
 use expect_test::Expect;
 
