@@ -25,7 +25,8 @@ pub struct Dependency {
 /// scripts run while endpointd is compiled and are not part of it.
 pub fn linked(root: &Path, target: &str) -> Result<Vec<Dependency>> {
     let names = linked_names(root, target)?;
-    let metadata = cargo_output(root, &["metadata", "--format-version", "1"])?;
+    let metadata = ["metadata", "--format-version=1", "--filter-platform", target];
+    let metadata = cargo_output(root, &metadata)?;
     let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata is not JSON")?;
     let checksums = checksums(root)?;
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;

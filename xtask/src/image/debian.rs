@@ -74,8 +74,14 @@ fn needed_libraries(program: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// If the list of packages is old, the named version may not be there any more.
 fn download(name: &str, folder: &Path) -> Result<PathBuf> {
-    run(Command::new("apt-get").args(["download", "--quiet", name]).current_dir(folder))?;
+    let download =
+        || run(Command::new("apt-get").args(["download", "--quiet", name]).current_dir(folder));
+    if download().is_err() {
+        run(Command::new("apt-get").args(["update", "--quiet"]))?;
+        download()?;
+    }
     let prefix = format!("{name}_");
     let entries = fs::read_dir(folder).context("the folder is ours")?;
     entries
