@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use endpointd_model::{
-    LiveRead, LiveReadResult, Object, Timestamp, WatchSignal, WatchedResource, Write, WriteResult,
+    LiveRead, LiveReadResult, Object, PodUids, Timestamp, WatchSignal, WatchedResource, Write,
+    WriteResult,
 };
 use endpointd_wire::Encoding;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
@@ -132,9 +133,31 @@ impl Client {
     /// Reads one object from the API server, bypassing all caches.
     pub async fn live_read(&self, read: &LiveRead) -> LiveReadResult {
         let _slot = self.wait_for_slot().await;
+        if let LiveRead::Pods(namespace) = read {
+            return self.live_pods(namespace).await;
+        }
         let request = self.with_accept(ApiRequest::of_live_read(read));
         let response = self.request(&request).await;
         self.scope.filter_read(response::live_read_result(&request, read, response))
+    }
+
+    /// All pages of a consistent list.
+    async fn live_pods(&self, namespace: &str) -> LiveReadResult {
+        let (mut pods, mut token) = (PodUids::new(), None);
+        loop {
+            let request = ApiRequest::of_pods(namespace, token.as_deref());
+            let response = self.request(&request).await;
+            match response::pods_page(&request, response) {
+                Ok(page) => {
+                    pods.extend(page.pods);
+                    token = page.continue_token;
+                }
+                Err(failure) => return LiveReadResult::Failed(failure),
+            }
+            if token.is_none() {
+                return LiveReadResult::Pods(pods);
+            }
+        }
     }
 
     /// Lists and watches a resource until the receiver is gone; failures are signals as well. A
@@ -163,10 +186,12 @@ impl Client {
         self.transport.request(request, TIMEOUT, RESPONSE_BYTES_MAX).await
     }
 
+    /// JSON where any encoding would do, if the server's protobuf is broken.
     pub(crate) fn with_accept(&self, mut request: ApiRequest) -> ApiRequest {
-        request.accept = match self.encoding() {
-            Encoding::Json => Accept::Json,
-            Encoding::Protobuf => Accept::Any,
+        request.accept = match (request.accept, self.encoding()) {
+            (Accept::Any | Accept::Json, Encoding::Json) => Accept::Json,
+            (Accept::Any | Accept::Json, Encoding::Protobuf) => Accept::Any,
+            (metadata @ (Accept::JsonMetadata | Accept::JsonObjectMetadata), _) => metadata,
         };
         request
     }

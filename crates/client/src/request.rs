@@ -10,6 +10,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_e
 use crate::http_service::Pool;
 use crate::scope::Scope;
 
+/// Metadata with `managedFields` can have several kilobytes.
+const NAMESPACE_PAGE_PODS: u32 = 500;
+
 /// One request, without the headers that all requests have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiRequest {
@@ -38,6 +41,8 @@ pub(crate) enum Accept {
     Json,
     /// A list with only the metadata of its objects.
     JsonMetadata,
+    /// Only the metadata of an object.
+    JsonObjectMetadata,
 }
 
 impl Accept {
@@ -47,6 +52,9 @@ impl Accept {
             Self::Json => "application/json",
             Self::JsonMetadata => {
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
+            }
+            Self::JsonObjectMetadata => {
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
             }
         }
     }
@@ -135,14 +143,29 @@ impl ApiRequest {
             LiveRead::Object(PublishedResource::ServiceStatus, key) => {
                 ("services/status", object_path("services", key), key.to_string())
             }
-            LiveRead::Object(PublishedResource::Endpoints, key) => {
-                ("endpoints", object_path("endpoints", key), key.to_string())
+            LiveRead::Object(resource, key) | LiveRead::FieldManager(resource, key) => {
+                (resource.as_str(), object_path(resource.as_str(), key), key.to_string())
             }
-            LiveRead::Object(PublishedResource::Slices, key) => {
-                ("endpointslices", object_path("endpointslices", key), key.to_string())
+            LiveRead::Pods(namespace) => return Self::of_pods(namespace, None),
+        };
+        let accept = match read {
+            LiveRead::FieldManager(..) => Accept::JsonObjectMetadata,
+            LiveRead::Service(_) | LiveRead::Node(_) | LiveRead::Object(..) | LiveRead::Pods(_) => {
+                Accept::Any
             }
         };
-        Self { name, path, ..Self::new(Method::GET, "get", resource) }
+        Self { name, path, accept, ..Self::new(Method::GET, "get", resource) }
+    }
+
+    /// One page of a consistent list of the metadata of the pods of a namespace.
+    pub(crate) fn of_pods(namespace: &str, token: Option<&str>) -> Self {
+        let mut path = format!("{}?limit={NAMESPACE_PAGE_PODS}", objects_path("pods", namespace));
+        if let Some(token) = token {
+            path.push_str("&continue=");
+            path.extend(escape(token));
+        }
+        let (name, accept) = (format!("of {namespace}"), Accept::JsonMetadata);
+        Self { name, path, accept, ..Self::new(Method::GET, "list", "pods") }
     }
 
     /// One page of a consistent list.

@@ -4,11 +4,16 @@ use endpointd_model::{
     EndpointSlice, Endpoints, Failure, FailureKind, LiveRead, LiveReadResult, Node, Object,
     PublishedResource, Service, Write, WriteResult,
 };
-use endpointd_wire::{Decoded, Encoding, SentObject, Status, decode, decode_stored};
+use endpointd_wire::{
+    Decoded, Encoding, PodUidPage, SentObject, Status, decode, decode_field_manager,
+    decode_pod_uids, decode_stored,
+};
 
 use crate::request::ApiRequest;
 use crate::transport::{ApiResponse, TransportError};
 
+/// Ours: the API server takes it from the `User-Agent`.
+const FIELD_MANAGER: &str = "endpointd";
 /// Longer values are capped.
 const RETRY_AFTER_SECS_MAX: u32 = 600;
 
@@ -90,8 +95,11 @@ pub(crate) fn live_read_result(
         Err(TransportError { failure, .. }) => return LiveReadResult::Failed(failure),
     };
     let name = match read {
-        LiveRead::Service(key) | LiveRead::Object(_, key) => &key.name,
+        LiveRead::Service(key) | LiveRead::Object(_, key) | LiveRead::FieldManager(_, key) => {
+            &key.name
+        }
         LiveRead::Node(name) => name,
+        LiveRead::Pods(namespace) => namespace,
     };
     match response.code {
         200 => {}
@@ -107,8 +115,26 @@ pub(crate) fn live_read_result(
             }
             LiveRead::Object(resource, _) => decode_published(*resource, &response)
                 .map(|one| LiveReadResult::Object(Box::new(one))),
+            LiveRead::FieldManager(..) => decode_field_manager(&response.body, FIELD_MANAGER)
+                .map(LiveReadResult::FieldManager)
+                .map_err(|error| error.to_string()),
+            LiveRead::Pods(_) => decode_pod_uids(&response.body)
+                .map(|page| LiveReadResult::Pods(page.pods))
+                .map_err(|error| error.to_string()),
         };
     read.unwrap_or_else(|reason| LiveReadResult::Failed(undecodable(request, &reason)))
+}
+
+/// One page of the pods of a namespace.
+pub(crate) fn pods_page(
+    request: &ApiRequest,
+    response: Result<ApiResponse, TransportError>,
+) -> Result<PodUidPage, Failure> {
+    let response = response.map_err(|error| error.failure)?;
+    if response.code != 200 {
+        return Err(failure(request, &response));
+    }
+    decode_pod_uids(&response.body).map_err(|error| undecodable(request, &error.to_string()))
 }
 
 /// Whether a 404 is about this object. The `404` of a proxy must not look like a deletion.

@@ -82,7 +82,10 @@ impl ConfirmedFacts {
             LiveReadResult::Object(_) | LiveReadResult::Service(_) => {
                 self.present.insert(read.clone());
             }
-            LiveReadResult::Node(_) | LiveReadResult::Failed(_) => {}
+            LiveReadResult::Node(_)
+            | LiveReadResult::FieldManager(_)
+            | LiveReadResult::Pods(_)
+            | LiveReadResult::Failed(_) => {}
         }
     }
 }
@@ -104,7 +107,7 @@ impl ReportedDeletions {
         match read {
             LiveRead::Service(_) => self.service,
             LiveRead::Object(_, _) => self.endpoints,
-            LiveRead::Node(_) => false,
+            LiveRead::Node(_) | LiveRead::FieldManager(..) | LiveRead::Pods(_) => false,
         }
     }
 }

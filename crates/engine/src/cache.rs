@@ -12,6 +12,7 @@ mod resources;
 mod selector_index;
 mod services;
 mod snapshots;
+mod unlisted_pods;
 
 use std::sync::Arc;
 
@@ -25,12 +26,14 @@ use self::nodes::Nodes;
 use self::pods::{PodId, PodRecord, PortList};
 use self::published::{CachedEndpoints, CachedSlice, Published, Tombstones};
 use self::selector_index::SelectorIndex;
+use self::unlisted_pods::UnlistedPods;
 use crate::interner::Interner;
 use crate::queue::Priority;
 
 pub use self::cached::ListEpoch;
 pub use self::published::Origin;
 pub use self::resources::{Changes, DeletionEvidence, ObjectChange, PublishedEvent};
+pub use self::unlisted_pods::ConfirmedPods;
 
 #[derive(Debug, Default)]
 pub struct Cache {
@@ -44,6 +47,7 @@ pub struct Cache {
     tombstones: Tombstones,
     /// None if the import controller does not run.
     imports: Option<Box<Imports>>,
+    unlisted_pods: UnlistedPods,
     n_services: usize,
     n_endpoints: usize,
     n_slices: usize,

@@ -86,7 +86,7 @@ impl Controllers {
         self.get_mut(owner.controller).expect("only controllers that run have syncs")
     }
 
-    fn get_mut(&mut self, controller: Controller) -> Option<&mut ControllerState> {
+    pub fn get_mut(&mut self, controller: Controller) -> Option<&mut ControllerState> {
         self.states.iter_mut().find(|state| state.settings.controller == controller)
     }
 
@@ -152,6 +152,7 @@ impl Controllers {
                 state.keys.remove(key);
             } else if let Some(entry) = state.keys.get_mut(key) {
                 entry.carried = CarriedState::default();
+                state.keys.repairs.remove(key);
             }
         }
     }
@@ -249,11 +250,11 @@ impl Controllers {
     }
 
     /// Stops all controllers and drops everything that waits. Syncs in flight end by their responses.
-    pub fn clear(&mut self) {
+    pub fn clear(&mut self, now: MonotonicTime) {
         for state in &mut self.states {
             state.is_started = false;
             state.queue.clear();
-            state.keys.clear();
+            state.keys.clear(now);
         }
     }
 }
@@ -275,9 +276,9 @@ impl ControllerState {
         let due = match priority {
             Priority::Background => now,
             // The end of the sync in flight decides about cooldown and back-off.
-            Priority::Removal | Priority::Live if is_in_flight => batched_until,
-            Priority::Removal | Priority::Live => {
-                let earliest = self.earliest(key, *priority, batched_until);
+            Priority::Removal | Priority::Live | Priority::Repair if is_in_flight => batched_until,
+            Priority::Removal | Priority::Live | Priority::Repair => {
+                let earliest = self.earliest(key, *priority, batched_until, now);
                 retry::after_change(*priority, self.keys.is_failing(key), earliest, now)
             }
         };
@@ -293,15 +294,21 @@ impl ControllerState {
         }
     }
 
-    /// The later of the end of the batch period and of the cooldown of a key.
+    /// The latest of the end of the batch period, of the cooldown of a key, and of the wait of a
+    /// repair.
     fn earliest(
-        &self,
+        &mut self,
         key: &Key,
         priority: Priority,
         batched_until: MonotonicTime,
+        now: MonotonicTime,
     ) -> MonotonicTime {
         let cooldown = self.keys.get(key).map(|entry| entry.cooldown).unwrap_or_default();
-        batched_until.max(cooldown.until(priority))
+        let earliest = batched_until.max(cooldown.until(priority));
+        match priority {
+            Priority::Repair => earliest.max(self.keys.repairs.next(key, now)),
+            Priority::Removal | Priority::Live | Priority::Background => earliest,
+        }
     }
 
     /// A sync ended after the controller was stopped: the next initial sync starts without its results.
@@ -333,12 +340,22 @@ impl ControllerState {
         // The change first: it has waited longer, and the first entry decides the age.
         if let Some(ChangeInFlight { priority, since, due }) = changed {
             let is_failed = matches!(end.result, SyncResult::Failed(_));
-            let earliest = self.earliest(key, priority, due.max(now));
+            let earliest = self.earliest(key, priority, due.max(now), now);
             let due = retry::after_change(priority, is_failed, earliest, now);
             self.queue.enqueue(key, priority, due.max(throttled_until), since);
         }
         if let Some(due) = retry {
-            self.queue.enqueue(key, end.priority, due.max(throttled_until), now);
+            let (priority, due) = match end.result {
+                // Only a concurrent write is a reason to sync the key again.
+                SyncResult::Unchanged | SyncResult::Written | SyncResult::NamespaceTerminating => {
+                    (Priority::Repair, due.max(self.keys.repairs.next(key, now)))
+                }
+                SyncResult::ConflictRetry
+                | SyncResult::Throttled
+                | SyncResult::Failed(_)
+                | SyncResult::LeadershipLost => (end.priority, due),
+            };
+            self.queue.enqueue(key, priority, due.max(throttled_until), now);
         }
     }
 

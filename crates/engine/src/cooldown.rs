@@ -52,7 +52,7 @@ impl Cooldown {
     pub fn until(self, priority: Priority) -> MonotonicTime {
         match priority {
             Priority::Removal => self.removals,
-            Priority::Live | Priority::Background => self.others,
+            Priority::Live | Priority::Repair | Priority::Background => self.others,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Limits deletions that were planned because an object is missing (B12). If there are many at once,
 //! the cache is more likely wrong than the cluster.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+
+use endpointd_model::Key;
 
 use crate::{DeletionLimiterStatus, MonotonicTime};
 
@@ -12,6 +14,8 @@ const DELETIONS_PER_MINUTE_MIN: usize = 20;
 #[derive(Debug, Default)]
 pub struct DeletionLimiter {
     recent: VecDeque<MonotonicTime>,
+    /// Keys admitted by [`Self::try_acquire_for`].
+    admitted: BTreeMap<Key, MonotonicTime>,
     /// When it last delayed a key.
     last_delay: Option<MonotonicTime>,
     n_delayed_keys: usize,
@@ -33,6 +37,22 @@ impl DeletionLimiter {
         Err(*self.recent.front().expect("the limit is not zero") + WINDOW)
     }
 
+    /// Admits one key; for the controllers that publish the same pods it counts once.
+    pub fn try_acquire_for(
+        &mut self,
+        key: &Key,
+        n_all: usize,
+        now: MonotonicTime,
+    ) -> Result<(), MonotonicTime> {
+        self.expire(now);
+        if self.admitted.contains_key(key) {
+            return Ok(());
+        }
+        self.try_acquire(n_all, now)?;
+        self.admitted.insert(key.clone(), now);
+        Ok(())
+    }
+
     pub fn status(&self, n_all: usize, now: MonotonicTime) -> DeletionLimiterStatus {
         let is_active = self.last_delay.is_some_and(|at| now.since(at) < WINDOW);
         DeletionLimiterStatus {
@@ -51,6 +71,7 @@ impl DeletionLimiter {
         while self.recent.front().is_some_and(|first| now.since(*first) >= WINDOW) {
             self.recent.pop_front();
         }
+        self.admitted.retain(|_, at| now.since(*at) < WINDOW);
         self.last_delay = self.last_delay.filter(|at| now.since(*at) < WINDOW);
     }
 }
@@ -78,5 +99,16 @@ mod tests {
             assert_eq!(limiter.try_acquire(n_all, at(61)), Ok(()));
             assert!(!limiter.status(n_all, at(130)).is_active);
         }
+    }
+
+    #[test]
+    fn key_of_two_controllers_counts_once_in_a_minute() {
+        let mut limiter = DeletionLimiter::default();
+        for n in 0..20 {
+            let key = Key::new("shop", format!("s{n}"));
+            assert_eq!(limiter.try_acquire_for(&key, 0, at(1)), Ok(()));
+            assert_eq!(limiter.try_acquire_for(&key, 0, at(2)), Ok(()));
+        }
+        assert_eq!(limiter.try_acquire_for(&Key::new("shop", "more"), 0, at(3)), Err(at(61)));
     }
 }

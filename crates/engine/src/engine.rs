@@ -1,11 +1,12 @@
 //! The engine: inputs in, effects out. It routes each input to the component that owns the state
 //! concerned, and starts syncs while the controllers have room.
 
+mod dry_run;
 mod events;
+mod pods;
+mod repairs;
 mod responses;
 mod rollback;
-
-use std::time::Duration;
 
 use endpointd_model::{FailureKind, Key, ResourceEvent, WatchSignal, WatchedResource, WriteResult};
 use endpointd_plan::Plan;
@@ -20,20 +21,14 @@ use crate::in_flight::{Owner, SyncEnd};
 use crate::observed::{Observed, Reaction, resource_of};
 use crate::outage::Outage;
 use crate::planning::{self, Planned};
-use crate::refused_writes::Permitted;
 use crate::retry::RetryContext;
 use crate::status;
 use crate::syncs::Syncs;
 use crate::throttling::Throttling;
 use crate::write_order::{DeferredPlans, deferred_until};
 use crate::{
-    Effect, EngineStatus, Input, KeyStatus, MonotonicTime, Settings, SyncResult, SyncSummary,
-    WriteMode,
+    Effect, EngineStatus, Input, KeyStatus, MonotonicTime, Settings, SyncResult, WriteMode,
 };
-
-/// In a dry run, a key that differs is planned again after this time: another controller needs some
-/// time for its writes.
-const DIFFERENCE_RECHECK: Duration = Duration::from_secs(5);
 
 /// All state of the controllers. It has no clock: every call passes the time.
 #[derive(Debug)]
@@ -185,7 +180,7 @@ impl Engine {
 
     /// Stops the controllers. Requests in flight end by their responses; nothing else is sent.
     fn stop(&mut self, now: MonotonicTime) {
-        self.controllers.clear();
+        self.controllers.clear(now);
         for id in self.syncs.take_unsent_writes() {
             self.on_write_result(id, WriteResult::NotLeader, now);
         }
@@ -196,6 +191,7 @@ impl Engine {
     fn start_synced(&mut self, now: MonotonicTime) {
         if self.is_leading {
             self.controllers.start_synced(&self.observed, now);
+            self.read_unlisted_pods();
         }
     }
 
@@ -233,6 +229,9 @@ impl Engine {
             let changes = self.observed.apply(event);
             self.apply_changes(changes, now);
         }
+        if resource == WatchedResource::Pods {
+            self.syncs.requests_mut().cancel_pod_reads();
+        }
         let changes = self.observed.remove_missing(resource);
         self.apply_changes(changes, now);
         self.end_outage(now);
@@ -253,6 +252,9 @@ impl Engine {
             }
             if let ObjectChange::EndpointsDeleted(key, _) = change {
                 self.drop_key_if_gone(key);
+            }
+            if let ObjectChange::Published { resource, key, .. } = change {
+                self.note_edit(*resource, key, now);
             }
         }
     }
@@ -301,9 +303,9 @@ impl Engine {
 
     /// Records what a plan reports, and sends its writes, unless something must be read first.
     fn carry_out(&mut self, work: Work, planned: Planned, now: MonotonicTime) {
-        let Planned { plan, assumptions, unknown_nodes } = planned;
+        let Planned { plan, assumptions, shared_reads } = planned;
         let Plan { writes, event_records, excluded_pods, counts, carried, retry: _ } = plan;
-        self.syncs.read_nodes(unknown_nodes);
+        shared_reads.into_iter().for_each(|read| self.syncs.read_shared(read));
         let hints = self.observed.cache().hints_kind(&work.owner.key);
         let distribution = status::distribution_label(hints.traffic_distribution);
         let report = PlanReport { counts: &counts, excluded_pods: &excluded_pods, distribution };
@@ -337,18 +339,12 @@ impl Engine {
         {
             return self.controllers.postpone(&work, due, now);
         }
+        if let Err(due) = self.limit_lost_pods(&work.owner, &summary, now) {
+            return self.controllers.postpone(&work, due, now);
+        }
+        self.record_repair(&work, &permitted, now);
         self.syncs.start_writing(&work, summary, permitted, now);
         self.advance(&work.owner, now);
-    }
-
-    /// Ends a sync whose writes are not sent.
-    fn finish_dry_run(&mut self, work: &Work, summary: SyncSummary, now: MonotonicTime) {
-        let is_different = summary.has_writes();
-        self.syncs.start_writing(work, summary, Permitted::default(), now);
-        self.advance(&work.owner, now);
-        if is_different {
-            self.controllers.enqueue_background(&work.owner, now + DIFFERENCE_RECHECK, now);
-        }
     }
 
     fn advance(&mut self, owner: &Owner, now: MonotonicTime) {
@@ -372,6 +368,7 @@ impl Engine {
             self.record_left_behind(owner, &end);
             self.deferred.release(owner.controller, &owner.key, now);
             self.drop_key_if_gone(&owner.key);
+            self.ask_who_edits(owner, now);
             end.result
         } else {
             state.abandon(&owner.key);

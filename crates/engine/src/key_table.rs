@@ -11,6 +11,7 @@ use crate::absence::{ConfirmedFacts, ReportedDeletions};
 use crate::cooldown::Cooldown;
 use crate::key_stats::{KeyStats, TotalStats};
 use crate::refused_writes::RefusedWrites;
+use crate::repairs::Repairs;
 
 /// All keys of one controller. A status snapshot is taken every second and must not visit all keys:
 /// totals are maintained, and keys with failures have a table of their own.
@@ -20,6 +21,7 @@ pub struct KeyTable {
     entries: HashMap<Key, Box<KeyEntry>>,
     /// Only keys with failures, conflicts, or reads to do.
     failures: HashMap<Key, FailureState>,
+    pub repairs: Repairs,
     totals: TotalStats,
 }
 
@@ -30,6 +32,8 @@ pub struct KeyEntry {
     pub cooldown: Cooldown,
     pub reported_deletions: ReportedDeletions,
     pub refused: Option<Box<RefusedWrites>>,
+    /// A list did not contain some of its pods, and a live list has confirmed that they are gone.
+    pub has_lost_pods: bool,
     stats: KeyStats,
 }
 
@@ -51,6 +55,14 @@ pub struct FailureState {
 }
 
 impl FailureState {
+    /// It says nothing any more.
+    pub fn is_over(&self, now: MonotonicTime) -> bool {
+        let Self { n_failures, n_conflicts, reads_required, throttled_until, .. } = self;
+        (*n_failures, *n_conflicts) == (0, 0)
+            && reads_required.is_empty()
+            && *throttled_until <= now
+    }
+
     /// For people, while the key is failing or throttled.
     pub fn message(&self, now: MonotonicTime) -> Option<SharedStr> {
         let throttled = || {
@@ -118,13 +130,21 @@ impl KeyTable {
 
     pub fn remove(&mut self, key: &Key) {
         self.failures.remove(key);
+        self.repairs.remove(key);
         if let Some(entry) = self.entries.remove(key) {
             self.totals.subtract(&entry.stats);
         }
     }
 
-    pub fn clear(&mut self) {
-        *self = Self::default();
+    /// Drops everything, except for the times before which the API server wants no writes.
+    pub fn clear(&mut self, now: MonotonicTime) {
+        let Self { failures, .. } = std::mem::take(self);
+        let throttled = failures.into_iter().filter_map(|(key, failure)| {
+            let throttled_until = failure.throttled_until;
+            let is_throttled = throttled_until > now;
+            is_throttled.then(|| (key, FailureState { throttled_until, ..FailureState::default() }))
+        });
+        self.failures = throttled.collect();
     }
 
     pub fn failures(&self) -> impl Iterator<Item = (&Key, &FailureState)> {

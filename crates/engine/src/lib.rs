@@ -37,8 +37,10 @@ mod cooldown;
 mod deletion_limiter;
 mod outage;
 mod refused_writes;
+mod repairs;
 mod retry;
 mod throttling;
+mod try_budget;
 mod write_events;
 
 mod cache;

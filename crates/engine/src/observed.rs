@@ -1,6 +1,8 @@
 //! What the engine knows of the cluster: the cache and the watches that fill it. Events, lists,
 //! responses, and live reads arrive in any order; this file decides which of them is newer.
 
+mod pods;
+
 use endpointd_model::{
     Key, LiveRead, LiveReadResult, Object, PublishedResource, ResourceEvent, ResourceVersion,
     SharedStr, Uid, WatchSignal, WatchedResource, WriteResult,
@@ -228,9 +230,10 @@ impl Observed {
                 let is_cached = self.cache.contains(WatchedResource::Nodes, &key_of(read));
                 is_cached.then(Uid::default)
             }
-            LiveRead::Object(resource, key) => {
+            LiveRead::Object(resource, key) | LiveRead::FieldManager(resource, key) => {
                 self.cache.object(*resource, key).map(|cached| cached.uid)
             }
+            LiveRead::Pods(_) => None,
         };
         let resource = resource_of(read);
         ReadBaseline {
@@ -284,7 +287,14 @@ impl Observed {
             (LiveRead::Node(name), LiveReadResult::Failed(_)) => {
                 self.cache.add_affected_by_node_name(name, &mut changes.dirty);
             }
-            (LiveRead::Service(_) | LiveRead::Object(_, _) | LiveRead::Node(_), _) => {}
+            (
+                LiveRead::Service(_)
+                | LiveRead::Object(_, _)
+                | LiveRead::Node(_)
+                | LiveRead::FieldManager(..)
+                | LiveRead::Pods(_),
+                _,
+            ) => {}
         }
         changes
     }
@@ -320,7 +330,10 @@ pub fn version_of(result: &LiveReadResult) -> Option<ResourceVersion> {
         LiveReadResult::Service(service) => Some(service.resource_version),
         LiveReadResult::Node(node) => Some(node.resource_version),
         LiveReadResult::Object(object) => Some(object.meta().resource_version),
-        LiveReadResult::Absent | LiveReadResult::Failed(_) => None,
+        LiveReadResult::FieldManager(_)
+        | LiveReadResult::Pods(_)
+        | LiveReadResult::Absent
+        | LiveReadResult::Failed(_) => None,
     }
 }
 
@@ -335,7 +348,10 @@ impl ReadBaseline {
 /// A node has no namespace.
 fn key_of(read: &LiveRead) -> Key {
     match read {
-        LiveRead::Service(key) | LiveRead::Object(_, key) => key.clone(),
+        LiveRead::Service(key) | LiveRead::Object(_, key) | LiveRead::FieldManager(_, key) => {
+            key.clone()
+        }
+        LiveRead::Pods(namespace) => Key::new(namespace.clone(), SharedStr::default()),
         LiveRead::Node(name) => Key::new(SharedStr::default(), name.clone()),
     }
 }
@@ -345,7 +361,8 @@ pub fn resource_of(read: &LiveRead) -> WatchedResource {
     match read {
         LiveRead::Service(_) => WatchedResource::Services,
         LiveRead::Node(_) => WatchedResource::Nodes,
-        LiveRead::Object(resource, _) => watched(*resource),
+        LiveRead::Pods(_) => WatchedResource::Pods,
+        LiveRead::Object(resource, _) | LiveRead::FieldManager(resource, _) => watched(*resource),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use endpointd_model::{
-    Controller, Failure, FailureKind, Key, LiveRead, PublishedResource, Selection, SharedStr, Write,
+    Controller, Failure, FailureKind, Key, LiveRead, PublishedResource, Selection, Write,
 };
 use endpointd_plan::{CarriedState, Plan, Settings};
 
@@ -18,8 +18,9 @@ use crate::key_table::KeyTable;
 pub struct Planned {
     pub plan: Plan,
     pub assumptions: Assumptions,
-    /// Nodes of pods that the cache does not hold, sorted.
-    pub unknown_nodes: Vec<SharedStr>,
+    /// What must be read before anything is un-published because it is missing: nodes of pods that
+    /// the cache does not hold, and the pods of the namespace if a list did not contain some of them.
+    pub shared_reads: Vec<LiveRead>,
 }
 
 /// A panic in a plan is a bug that must not stop the other keys: it fails this key only.
@@ -47,11 +48,12 @@ fn plan_key(
     let keys = &controller.keys;
     let (none, entry) = (CarriedState::default(), keys.get(key));
     let carried = entry.map_or(&none, |entry| &entry.carried);
-    let (plan, absent, unknown_nodes) = match controller.settings.controller {
+    let (plan, absent, mut shared_reads) = match controller.settings.controller {
         Controller::Slices => {
             let inputs = cache.slice_inputs(key);
             let plan = endpointd_plan::slices(&inputs.snapshot(carried), settings);
-            (plan, Vec::new(), inputs.unknown_nodes())
+            let nodes = inputs.unknown_nodes().into_iter().map(LiveRead::Node);
+            (plan, Vec::new(), nodes.collect())
         }
         Controller::Endpoints => {
             let (plan, absent) = plan_endpoints(cache, keys, key, (carried, settings));
@@ -82,7 +84,14 @@ fn plan_key(
         true if has_delete(&plan) => Assumptions::of_left_behind(&plan.writes, key),
         true | false => Assumptions::new(&plan.writes, absent, reported),
     };
-    Planned { plan, assumptions, unknown_nodes }
+    let publishes_pods = match controller.settings.controller {
+        Controller::Slices | Controller::Endpoints => true,
+        Controller::Mirror | Controller::Import => false,
+    };
+    if publishes_pods && cache.has_unlisted_pods(&key.namespace) {
+        shared_reads.push(LiveRead::Pods(key.namespace.clone()));
+    }
+    Planned { plan, assumptions, shared_reads }
 }
 
 fn plan_endpoints(

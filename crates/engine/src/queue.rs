@@ -18,11 +18,13 @@ pub enum Priority {
     Removal,
     /// Any other change.
     Live,
+    /// Undoes what another client did to a published object.
+    Repair,
     /// The initial sync: nothing is known to be wrong.
     Background,
 }
 
-const N_PRIORITIES: usize = 3;
+const N_PRIORITIES: usize = 4;
 
 /// Every 8th key is the one that has been due longest, of any priority, so that none starves.
 const FAIRNESS_INTERVAL: u64 = 8;

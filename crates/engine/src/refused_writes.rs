@@ -3,28 +3,20 @@
 //! they must not delay its other writes.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use endpointd_model::{Failure, FailureKind, Key, PublishedResource, Write};
 
 use crate::MonotonicTime;
-use crate::backoff::BACKOFF_MAX;
 use crate::deferred_writes::OrderedWrites;
 use crate::requests::Verb;
-
-/// A key may try refused writes so often in a row, as often as back-off does at first, and then once
-/// per interval: at most ten times in any minute. However many writes of one plan were refused, one
-/// of them is tried again after the interval.
-const TRIES_IN_A_ROW: u32 = 8;
-const TRY_INTERVAL: Duration = BACKOFF_MAX;
+use crate::try_budget::TryBudget;
 
 #[derive(Debug)]
 pub struct RefusedWrites {
     targets: BTreeSet<Target>,
     /// The last refusal.
     failure: Failure,
-    /// When all tries are available again.
-    full_at: MonotonicTime,
+    budget: TryBudget,
 }
 
 /// What was refused: creates have a new name each time.
@@ -53,7 +45,7 @@ pub fn is_refusal(failure: &Failure) -> bool {
 impl RefusedWrites {
     /// None was refused yet.
     pub fn new(failure: Failure) -> Self {
-        Self { targets: BTreeSet::new(), failure, full_at: MonotonicTime::START }
+        Self { targets: BTreeSet::new(), failure, budget: TryBudget::default() }
     }
 
     pub fn record(
@@ -64,8 +56,7 @@ impl RefusedWrites {
     ) {
         self.targets.insert(Target::new(verb, resource, key));
         self.failure = failure;
-        let longest = now + TRY_INTERVAL * TRIES_IN_A_ROW;
-        self.full_at = (self.full_at.max(now) + TRY_INTERVAL).min(longest);
+        self.budget.spend(now);
     }
 
     /// Whether this write was refused before. If it succeeds, so may the others.
@@ -75,7 +66,7 @@ impl RefusedWrites {
 
     /// The cause of the refusals may be over.
     pub fn grant_try(&mut self, now: MonotonicTime) {
-        self.full_at = now + self.full_at.since(now).saturating_sub(TRY_INTERVAL);
+        self.budget.refund(now);
     }
 
     pub fn failure(&self) -> &Failure {
@@ -84,20 +75,19 @@ impl RefusedWrites {
 
     /// It changes nothing any more.
     pub fn is_expired(&self, now: MonotonicTime) -> bool {
-        self.full_at <= now
+        self.budget.is_full(now)
     }
 
     /// When the next refused write may be tried.
     pub fn next_try(&self, now: MonotonicTime) -> MonotonicTime {
-        let wait = self.full_at.since(now).saturating_sub(TRY_INTERVAL * (TRIES_IN_A_ROW - 1));
-        now + wait
+        self.budget.next_try(now)
     }
 
     /// Refused writes go in turns: if one of them succeeds, the others follow.
     pub fn withhold(&self, writes: OrderedWrites, now: MonotonicTime) -> Permitted {
         let OrderedWrites { first, deferred } = writes;
         let n_all = first.len() + deferred.len();
-        let mut n_free = self.n_tries(now);
+        let mut n_free = self.budget.n_left(now);
         let mut is_permitted = |write: &Write| {
             let is_refused = self.targets.contains(&Target::of(write));
             let is_permitted = !is_refused || n_free > 0;
@@ -124,12 +114,6 @@ impl RefusedWrites {
         let n_withheld = n_all - kept.len() - kept_deferred.len();
         Permitted { writes: OrderedWrites { first: kept, deferred: kept_deferred }, n_withheld }
     }
-
-    fn n_tries(&self, now: MonotonicTime) -> u32 {
-        let wait = self.full_at.since(now).as_millis();
-        let n_used = wait.div_ceil(TRY_INTERVAL.as_millis());
-        TRIES_IN_A_ROW.saturating_sub(u32::try_from(n_used).unwrap_or(u32::MAX))
-    }
 }
 
 impl Target {
@@ -152,9 +136,12 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use endpointd_model::{DeleteTarget, EndpointSlice, Meta, Object};
 
     use super::*;
+    use crate::try_budget::TRIES_IN_A_ROW;
 
     const SLICES: PublishedResource = PublishedResource::Slices;
 

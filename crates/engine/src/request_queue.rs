@@ -13,7 +13,7 @@ use crate::queue::Priority;
 /// Every 8th request is the one whose turn is the earliest, of any priority, so that none starves.
 const FAIRNESS_INTERVAL: u64 = 8;
 
-const N_PRIORITIES: usize = 3;
+const N_PRIORITIES: usize = 4;
 
 /// What may be in flight at once.
 #[derive(Clone, Copy, Debug)]

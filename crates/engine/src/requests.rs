@@ -1,8 +1,8 @@
 //! Requests in flight: which sync waits for each, and what the watch has reported meanwhile.
 
-use endpointd_model::{
-    Key, LiveRead, PublishedResource, ResourceVersion, SharedStr, Uid, Write, WriteResult,
-};
+use std::collections::BTreeMap;
+
+use endpointd_model::{Key, LiveRead, PublishedResource, ResourceVersion, Uid, Write, WriteResult};
 use hashbrown::HashMap;
 
 use crate::RequestId;
@@ -23,8 +23,8 @@ pub struct Requests {
     pending: HashMap<RequestId, PendingRequest>,
     /// The write in flight to each object.
     writers: HashMap<(PublishedResource, Key), RequestId>,
-    /// The read in flight of each node that pods run on and the cache does not hold.
-    node_reads: HashMap<SharedStr, RequestId>,
+    /// The reads in flight that are not for one sync.
+    shared_reads: BTreeMap<LiveRead, RequestId>,
     /// Requests since the start; the last id.
     n_requests: u64,
     /// This request and those before it were sent before versions were rolled back.
@@ -35,8 +35,9 @@ pub struct Requests {
 pub enum PendingRequest {
     Write(PendingWrite),
     Read(PendingRead),
-    /// Not sent for one sync, but for every Service with a pod on the node.
-    NodeRead(SharedStr),
+    /// Not sent for one sync: of a node, for every Service with a pod on it; of the pods of a
+    /// namespace, for every Service that selects some of them; of a field manager, for people.
+    SharedRead(LiveRead),
 }
 
 #[derive(Debug)]
@@ -112,19 +113,21 @@ impl Requests {
     pub fn start_read(&mut self, id: RequestId, baseline: ReadBaseline) -> bool {
         match self.pending.get_mut(&id) {
             Some(PendingRequest::Read(pending)) => pending.baseline = baseline,
-            Some(PendingRequest::NodeRead(name)) => return self.node_reads.get(name) == Some(&id),
+            Some(PendingRequest::SharedRead(read)) => {
+                return self.shared_reads.get(read) == Some(&id);
+            }
             Some(PendingRequest::Write(_)) | None => return false,
         }
         true
     }
 
-    /// None if the node is being read already.
-    pub fn register_node_read(&mut self, name: &SharedStr) -> Option<RequestId> {
-        if self.node_reads.contains_key(name) {
+    /// None if the object is being read already.
+    pub fn register_shared_read(&mut self, read: &LiveRead) -> Option<RequestId> {
+        if self.shared_reads.contains_key(read) {
             return None;
         }
-        let id = self.register(PendingRequest::NodeRead(name.clone()));
-        self.node_reads.insert(name.clone(), id);
+        let id = self.register(PendingRequest::SharedRead(read.clone()));
+        self.shared_reads.insert(read.clone(), id);
         Some(id)
     }
 
@@ -136,7 +139,9 @@ impl Requests {
                 let deleted = LiveRead::Service(key.clone());
                 self.invalidate_reads(|read| *read == deleted);
             }
-            ObjectChange::NodeObserved(name) => drop(self.node_reads.remove(name)),
+            ObjectChange::NodeObserved(name) => {
+                self.shared_reads.remove(&LiveRead::Node(name.clone()));
+            }
             ObjectChange::Published { resource, key, event } => {
                 if let Some(writer) = self.record_event(*resource, key, *event) {
                     dirty.remove(writer.controller, &writer.key);
@@ -154,11 +159,11 @@ impl Requests {
                 self.writers.remove(&(write.resource, write.key.clone()));
             }
             PendingRequest::Read(_) => {}
-            PendingRequest::NodeRead(name) => {
-                if self.node_reads.get(name) != Some(&id) {
+            PendingRequest::SharedRead(read) => {
+                if self.shared_reads.get(read) != Some(&id) {
                     return None;
                 }
-                self.node_reads.remove(name);
+                self.shared_reads.remove(read);
             }
         }
         Some(request)
@@ -176,9 +181,14 @@ impl Requests {
         }
     }
 
+    /// A list of all pods is complete: what reads of namespaces found before it does not count.
+    pub fn cancel_pod_reads(&mut self) {
+        self.shared_reads.retain(|read, _| !matches!(read, LiveRead::Pods(_)));
+    }
+
     /// What the requests in flight find says nothing about the API server as it is now.
     pub fn outdate_all(&mut self) {
-        self.node_reads.clear();
+        self.shared_reads.clear();
         self.last_outdated = self.n_requests;
     }
 
@@ -254,11 +264,13 @@ mod tests {
 
     #[test]
     fn node_is_read_once_and_not_again_after_the_watch_reported_it() {
-        let (mut requests, node) = (Requests::default(), SharedStr::from("node-1"));
-        let first = requests.register_node_read(&node).expect("not read yet");
-        assert_eq!(requests.register_node_read(&node), None);
-        requests.on_change(&ObjectChange::NodeObserved(node.clone()), &mut DirtyKeys::default());
-        let second = requests.register_node_read(&node).expect("the first was cancelled");
+        let (mut requests, name) = (Requests::default(), "node-1".into());
+        let node = LiveRead::Node(name);
+        let first = requests.register_shared_read(&node).expect("not read yet");
+        assert_eq!(requests.register_shared_read(&node), None);
+        let reported = ObjectChange::NodeObserved("node-1".into());
+        requests.on_change(&reported, &mut DirtyKeys::default());
+        let second = requests.register_shared_read(&node).expect("the first was cancelled");
         assert!(requests.complete(first).is_none());
         assert!(requests.complete(second).is_some());
         assert!(requests.is_empty());

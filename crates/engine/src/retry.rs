@@ -68,6 +68,7 @@ pub fn after_change(
         (false, _) => earliest,
         (true, Priority::Removal) => now,
         (true, Priority::Live | Priority::Background) => now + FAILED_KEY_RETRY,
+        (true, Priority::Repair) => earliest.max(now + FAILED_KEY_RETRY),
     }
 }
 

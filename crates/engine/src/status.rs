@@ -26,7 +26,7 @@ pub struct EngineStatus {
     pub watches: Vec<WatchStatus>,
     /// In the order of [`Controller::ALL`], only those that run.
     pub controllers: Vec<ControllerStatus>,
-    /// Keys that are queued, in flight, or failed: failed first, at most [`KEYS_MAX`].
+    /// Keys that are queued, in flight, failed, or contested: failed first, at most [`KEYS_MAX`].
     pub keys: Vec<KeyStatus>,
     /// Keys left out because of [`KEYS_MAX`].
     pub n_keys_not_shown: usize,
@@ -73,6 +73,8 @@ pub struct ControllerStatus {
     pub n_in_flight: usize,
     /// Keys that failed and wait for their retry.
     pub n_backing_off: usize,
+    /// Keys that another client changes again and again; they are repaired only now and then.
+    pub n_contested: usize,
     /// The longest wait of a key that is due.
     pub oldest_wait: Duration,
     /// The age of the oldest sync in flight.
@@ -99,9 +101,12 @@ pub struct KeyStatus {
     pub state: KeyState,
     /// Failed syncs in a row; zero after a success.
     pub n_failures: u32,
-    /// Set while the key is failing: the label of its last result, and the message for people.
+    /// Set while the key is failing: the label of its last result.
     pub last_result: Option<&'static str>,
+    /// Set while the key is failing, throttled, or contested: the message for people.
     pub last_error: Option<SharedStr>,
+    /// Another client changes again and again what this key publishes.
+    pub is_contested: bool,
     /// Selected pods that are not published, by reason.
     pub excluded_pods: BTreeMap<ExclusionReason, usize>,
 }
@@ -117,7 +122,7 @@ pub enum KeyState {
     Waiting {
         since: Duration,
     },
-    /// Failed or throttled; retried after this time.
+    /// Failed, throttled, or contested; retried after this time.
     BackingOff {
         remaining: Duration,
     },
@@ -197,8 +202,12 @@ fn rank(status: &KeyStatus) -> (u8, Reverse<Duration>, &Key) {
 
 impl ControllerState {
     fn notable_keys(&self, now: MonotonicTime) -> impl Iterator<Item = KeyStatus> {
-        let failed = self.keys.failures().map(|(key, _)| key);
-        let idle = failed.filter(|key| self.queue.phase(key).is_none());
+        let failed = self.keys.failures().filter(move |(_, failure)| !failure.is_over(now));
+        let failed = failed.map(|(key, _)| key);
+        let is_failed =
+            move |key: &&Key| self.keys.failure_state(key).is_some_and(|one| !one.is_over(now));
+        let contested = self.keys.repairs.contested(now).filter(move |key| !is_failed(key));
+        let idle = failed.chain(contested).filter(|key| self.queue.phase(key).is_none());
         self.queue.keys().chain(idle).filter_map(move |key| self.key_status(key, now))
     }
 
@@ -211,10 +220,11 @@ impl ControllerState {
         }
         let n_failures = failures.map_or(0, |failures| failures.n_failures);
         let is_throttled = self.keys.throttled_until(key) > now;
+        let is_contested = self.keys.repairs.is_contested(key, now);
         let state = match phase {
             Some(KeyPhase::InFlight { since }) => KeyState::InFlight { since: now.since(since) },
             Some(KeyPhase::Waiting { due, .. })
-                if (n_failures > 0 || is_throttled) && due > now =>
+                if (n_failures > 0 || is_throttled || is_contested) && due > now =>
             {
                 KeyState::BackingOff { remaining: due.since(now) }
             }
@@ -227,7 +237,10 @@ impl ControllerState {
             state,
             n_failures,
             last_result: failures.and_then(|failures| failures.last_result),
-            last_error: failures.and_then(|one| one.message(now)),
+            last_error: failures
+                .and_then(|one| one.message(now))
+                .or_else(|| self.keys.repairs.message(key, now)),
+            is_contested,
             excluded_pods: stats.map(KeyStats::excluded_pods).unwrap_or_default(),
         })
     }
@@ -242,6 +255,7 @@ impl ControllerState {
             n_waiting: n_due,
             n_in_flight,
             n_backing_off: self.n_backing_off(now),
+            n_contested: self.keys.repairs.contested(now).count(),
             oldest_wait,
             oldest_in_flight,
             n_adds,

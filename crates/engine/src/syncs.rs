@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use endpointd_model::{Controller, Failure, LiveRead, SharedStr, Write, WriteResult};
+use endpointd_model::{Controller, Failure, LiveRead, Write, WriteResult};
 use hashbrown::HashMap;
 
 use crate::controllers::Work;
@@ -117,7 +117,7 @@ impl Syncs {
                 self.writes.release(&write.key.namespace, write.n_bytes);
             }
             PendingRequest::Read(read) => self.reads.release(&read.owner.key.namespace, 0),
-            PendingRequest::NodeRead(_) => self.reads.release("", 0),
+            PendingRequest::SharedRead(read) => self.reads.release(namespace_of(read), 0),
         }
         self.requests.complete(id)
     }
@@ -156,13 +156,11 @@ impl Syncs {
         self.in_flight.insert(work.owner.clone(), sync);
     }
 
-    /// Reads each node that pods run on and that the cache does not hold, once.
-    pub fn read_nodes(&mut self, names: Vec<SharedStr>) {
-        for name in names {
-            if let Some(id) = self.requests.register_node_read(&name) {
-                let read = (id, LiveRead::Node(name));
-                self.reads.add("", Priority::Live, [(read, 0)]);
-            }
+    /// Reads what no sync waits for, unless it is being read already.
+    pub fn read_shared(&mut self, read: LiveRead) {
+        if let Some(id) = self.requests.register_shared_read(&read) {
+            let namespace = namespace_of(&read).to_owned();
+            self.reads.add(&namespace, Priority::Live, [((id, read), 0)]);
         }
     }
 
@@ -223,6 +221,17 @@ impl Syncs {
             ((id, read), 0)
         });
         self.reads.add(&owner.key.namespace, priority, outgoing);
+    }
+}
+
+/// Whose seats a read takes; a node has no namespace.
+fn namespace_of(read: &LiveRead) -> &str {
+    match read {
+        LiveRead::Service(key) | LiveRead::Object(_, key) | LiveRead::FieldManager(_, key) => {
+            &key.namespace
+        }
+        LiveRead::Pods(namespace) => namespace,
+        LiveRead::Node(_) => "",
     }
 }
 

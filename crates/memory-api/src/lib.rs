@@ -39,6 +39,8 @@ pub struct MemoryApi {
     pub webhook: Option<Webhook>,
     /// The revision at which another client last edited an object.
     externally_modified: BTreeMap<(PublishedResource, Key), u64>,
+    /// Writes and deletes of published objects by other clients.
+    pub n_external_writes: u64,
 }
 
 /// What a mutating webhook does to every slice that is stored.
@@ -57,6 +59,9 @@ pub enum NamespaceState {
     Active,
     Terminating,
 }
+
+/// Of every other client.
+const FIELD_MANAGER: &str = "other-client";
 
 impl MemoryApi {
     pub fn revision(&self) -> u64 {
@@ -117,6 +122,7 @@ impl MemoryApi {
         let known = self.object(object.resource(), &object.meta().key());
         let uid = known.map(|known| known.meta().uid.clone());
         let uid = uid.unwrap_or_else(|| self.new_uid());
+        self.n_external_writes += 1;
         let object = self.store(with_uid(object, uid));
         self.externally_modified.insert((object.resource(), object.meta().key()), self.revision);
     }
@@ -180,6 +186,17 @@ impl MemoryApi {
             LiveRead::Object(resource, key) if self.is_corrupt(*resource, key) => return None,
             LiveRead::Object(resource, key) => {
                 self.object(*resource, key).map(|one| LiveReadResult::Object(Box::new(one)))
+            }
+            LiveRead::FieldManager(resource, key) => {
+                let id = (*resource, key.clone());
+                let is_forced = self.externally_modified.contains_key(&id);
+                let manager = is_forced.then(|| FIELD_MANAGER.into());
+                self.object(*resource, key).map(|_| LiveReadResult::FieldManager(manager))
+            }
+            LiveRead::Pods(namespace) => {
+                let pods = self.pods.values().filter(|pod| pod.namespace == *namespace);
+                let pods = pods.map(|pod| (pod.name.clone(), pod.uid.clone()));
+                Some(LiveReadResult::Pods(pods.collect()))
             }
         };
         Some(found.unwrap_or(LiveReadResult::Absent))

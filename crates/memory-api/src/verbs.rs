@@ -131,6 +131,7 @@ impl MemoryApi {
     /// A delete without preconditions. Finalizers keep the object.
     pub fn remove(&mut self, resource: PublishedResource, key: &Key) -> Response {
         let Some(mut object) = self.object(resource, key) else { return Response::NotFound };
+        self.n_external_writes += 1;
         if object.meta().finalizers.is_empty() {
             self.drop_object(resource, key);
             return Response::Removed;

@@ -60,7 +60,7 @@ pub use tolerate_unready::TolerateUnready;
 pub use uid::{Uid, UidRepr};
 pub use watch::{ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};
 pub use write::{DeleteTarget, Object, PublishedResource, ServiceStatus, Write};
-pub use write_result::{Failure, FailureKind, LiveRead, LiveReadResult, WriteResult};
+pub use write_result::{Failure, FailureKind, LiveRead, LiveReadResult, PodUids, WriteResult};
 
 /// Immutable text that many objects share; cloning it copies a pointer.
 pub type SharedStr = std::sync::Arc<str>;

@@ -1,8 +1,9 @@
 //! Results of writes and live reads, named after the reaction that they require.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::{Key, Node, Object, PublishedResource, Service, SharedStr};
+use crate::{Key, Node, Object, PublishedResource, Service, SharedStr, Uid};
 
 /// The result of a write.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,12 +26,19 @@ pub enum WriteResult {
     NotLeader,
 }
 
+/// The pods of a namespace, by name.
+pub type PodUids = BTreeMap<SharedStr, Uid>;
+
 /// The object that a live read gets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LiveRead {
     Service(Key),
     Node(SharedStr),
     Object(PublishedResource, Key),
+    /// Of this object: who changed it last, apart from us.
+    FieldManager(PublishedResource, Key),
+    /// The pods of a namespace.
+    Pods(SharedStr),
 }
 
 /// The result of a live read.
@@ -39,6 +47,9 @@ pub enum LiveReadResult {
     Service(Box<Service>),
     Node(Box<Node>),
     Object(Box<Object>),
+    /// The field manager; none if all others have been overwritten.
+    FieldManager(Option<SharedStr>),
+    Pods(PodUids),
     /// A consistent read found no object.
     Absent,
     /// Throttled, rejected, not decodable, or no response: still unknown.

@@ -165,7 +165,10 @@ impl EventLoop {
                 Effect::LiveRead { id, read } => self.dispatcher.live_read(id, read),
                 Effect::Relist(resource) => {
                     let resource_name = resource.as_str();
-                    tracing::warn!(resource = resource_name, "list older than cache, relisting");
+                    tracing::warn!(
+                        resource = resource_name,
+                        "list older than cache or short, relisting"
+                    );
                     self.watches.relist(resource, &mut self.supervisor);
                 }
                 Effect::RelistAll => {

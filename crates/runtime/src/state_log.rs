@@ -13,6 +13,7 @@ const FAILING_KEYS_MAX: usize = 1000;
 pub struct StateChangeLogger {
     failing: BTreeMap<(Controller, Key), SharedStr>,
     decode_errors: BTreeMap<(WatchedResource, Key), SharedStr>,
+    contested: BTreeMap<(Controller, Key), SharedStr>,
     is_ready: bool,
     is_limiter_active: bool,
 }
@@ -65,6 +66,7 @@ impl StateChangeLogger {
     /// Logs what changed since the last status.
     pub fn on_status(&mut self, status: &EngineStatus) {
         self.log_decode_errors(status);
+        self.log_contested_keys(status);
         self.log_readiness(status.is_ready());
         self.log_deletion_limiter(&status.deletion_limiter);
     }
@@ -85,6 +87,26 @@ impl StateChangeLogger {
             }
         }
         self.decode_errors = current;
+    }
+
+    fn log_contested_keys(&mut self, status: &EngineStatus) {
+        let mut current = BTreeMap::new();
+        for row in status.keys.iter().filter(|row| row.is_contested) {
+            let (key, entry) = (&row.key, (row.controller, row.key.clone()));
+            let message = row.last_error.clone().unwrap_or_default();
+            if self.contested.get(&entry) != Some(&message) {
+                let controller = row.controller.name();
+                tracing::warn!(controller, %key, "{message}");
+            }
+            current.insert(entry, message);
+        }
+        for (controller, key) in self.contested.keys() {
+            if !current.contains_key(&(*controller, key.clone())) {
+                let controller = controller.name();
+                tracing::info!(controller, %key, "no other client changes what is published");
+            }
+        }
+        self.contested = current;
     }
 
     fn log_readiness(&mut self, is_ready: bool) {

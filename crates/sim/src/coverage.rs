@@ -117,7 +117,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 42] = [
+pub const FAULTS: [&str; 44] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -126,6 +126,7 @@ pub const FAULTS: [&str; 42] = [
     "watch 410",
     "outdated list",
     "empty list",
+    "short list",
     "bookmark",
     "list interrupted",
     "response lost, applied",
@@ -148,6 +149,7 @@ pub const FAULTS: [&str; 42] = [
     "webhook adds an annotation",
     "webhook adds a label",
     "webhook changes endpoints",
+    "contested label",
     "clock jump",
     "clock jump of a process",
     "compaction",

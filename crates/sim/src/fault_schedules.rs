@@ -104,6 +104,16 @@ fn at_each_change(name: &str, script: &Script) -> Vec<Schedule> {
             vec![watch(WatchedResource::Services, WatchFault::EmptyList)],
             vec![],
         );
+        add(
+            "with an empty list of pods",
+            vec![watch(WatchedResource::Pods, WatchFault::EmptyList)],
+            vec![],
+        );
+        add(
+            "with a short list of pods",
+            vec![watch(WatchedResource::Pods, WatchFault::ShortList)],
+            vec![],
+        );
     }
     schedules
 }

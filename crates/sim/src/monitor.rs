@@ -262,14 +262,19 @@ impl Simulation {
         // Those that a Service has left behind are limited, too.
         let is_own_slice = request.controller == Controller::Slices
             && self.setup.orphan_policy == OrphanPolicy::Keep;
-        if matches!(request.write.as_ref(), Write::Delete(_)) && !is_own_slice {
+        let is_effective = match request.write.as_ref() {
+            Write::Delete(_) => !is_own_slice,
+            // A list may have removed the last pod of the Service.
+            Write::Update(object) | Write::Create(object) => load::publishes_nothing(object),
+        };
+        if is_effective {
             let deletions = &mut self.processes[request.process].effective_deletions;
             deletions.retain(|at| now.since(*at) < secs(LIMITER_MEMORY_SECS));
             deletions.push_back(now);
         }
     }
 
-    /// The limiter is active only after so many deletions that took effect.
+    /// The limiter is active only after so many deletions, and writes without endpoints, that took effect.
     pub(crate) fn check_limiter(&mut self) {
         for process in 0..self.processes.len() {
             let now = self.now;

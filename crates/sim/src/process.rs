@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use endpointd_engine::{ControllerSettings, Engine, RequestId, Settings};
-use endpointd_model::{Controller, Key, LiveRead, Uid, WatchedResource};
+use endpointd_model::{Controller, Key, LiveRead, SharedStr, Uid, WatchedResource};
 
 use crate::clock::Time;
 use crate::monitor::EventLog;
@@ -35,6 +35,11 @@ pub struct Process {
     pub unacknowledged_deletes: Vec<(RequestId, Uid)>,
     /// Uids of objects whose deletion was acknowledged.
     pub acknowledged_deletes: BTreeSet<Uid>,
+    /// Pods that the last list does not contain may be kept, because no live list of these namespaces
+    /// has confirmed it; with the revision from which on the cache may know them.
+    pub unconfirmed_pods: Option<(u64, BTreeSet<SharedStr>)>,
+    /// Live lists of namespaces that are in flight.
+    pub pod_reads: BTreeMap<RequestId, SharedStr>,
     /// When a live read last confirmed the absence.
     pub confirmed_absences: BTreeMap<LiveRead, Time>,
     /// When a live read last returned the Service.
@@ -105,6 +110,8 @@ impl Process {
             received_versions: BTreeSet::new(),
             unacknowledged_deletes: Vec::new(),
             acknowledged_deletes: BTreeSet::new(),
+            unconfirmed_pods: None,
+            pod_reads: BTreeMap::new(),
             confirmed_absences: BTreeMap::new(),
             service_reads: BTreeMap::new(),
             reported_deletions: BTreeSet::new(),
@@ -140,6 +147,8 @@ impl Process {
         self.received_versions.clear();
         self.unacknowledged_deletes.clear();
         self.acknowledged_deletes.clear();
+        self.unconfirmed_pods = None;
+        self.pod_reads.clear();
         self.confirmed_absences.clear();
         self.service_reads.clear();
         self.reported_deletions.clear();
@@ -158,7 +167,23 @@ impl Process {
 
     /// The cache holds no object older than these revisions.
     pub fn observed(&self) -> ObservedRevisions {
-        ObservedRevisions(std::array::from_fn(|at| self.watches[at].known_since))
+        let mut known_since = self.watches.each_ref().map(|watch| watch.known_since);
+        if let Some((since, _)) = &self.unconfirmed_pods {
+            let pods = &mut known_since[WatchedResource::Pods as usize];
+            *pods = (*since).min(*pods);
+        }
+        ObservedRevisions(known_since)
+    }
+
+    /// The response to a live list is received.
+    pub fn confirm_pods(&mut self, id: RequestId) {
+        let Some(namespace) = self.pod_reads.remove(&id) else { return };
+        if let Some((_, namespaces)) = &mut self.unconfirmed_pods {
+            namespaces.remove(&namespace);
+            if namespaces.is_empty() {
+                self.unconfirmed_pods = None;
+            }
+        }
     }
 
     /// Leading, and the renew deadline has not passed.

@@ -16,6 +16,8 @@ const CONVERGENCE_MAX: Duration = Duration::from_secs(5);
 /// After failed requests: 10 s until the last one of before times out, and then 30 s for the longest
 /// back-off. Also long enough for a change of the lease holder.
 const CONVERGENCE_AFTER_OUTAGE_MAX: Duration = Duration::from_secs(45);
+/// Repairs that need not wait.
+const REPAIRS_IN_A_ROW: u64 = 8;
 /// For the lists of a new process and its lease.
 const RESTART: Duration = Duration::from_secs(60);
 const QUIESCENCE: Duration = Duration::from_secs(60);
@@ -67,11 +69,27 @@ impl Simulation {
         let had_outage = std::mem::take(&mut self.had_outage) || self.fault_point.is_some();
         let base = if had_outage { CONVERGENCE_AFTER_OUTAGE_MAX } else { CONVERGENCE_MAX };
         self.advance(base + self.setup.convergence_extra);
+        if self.check_contested(had_outage) && !had_outage {
+            self.advance(CONVERGENCE_AFTER_OUTAGE_MAX - base);
+        }
         if self.violation.is_some() {
             return;
         }
         self.check_limiter();
         self.check_converged();
+    }
+
+    /// Whether repairs have to wait, as they may after many writes by other clients.
+    fn check_contested(&mut self, had_outage: bool) -> bool {
+        let reports = self.reports();
+        let mut controllers = reports.iter().flat_map(|report| &report.controllers);
+        let is_contested = controllers.any(|one| one.n_contested > 0);
+        let n = self.api.n_external_writes;
+        if is_contested && !had_outage && n < REPAIRS_IN_A_ROW {
+            let text = format!("repairs wait after {n} writes by other clients");
+            self.violate(Rule::BoundedWrites, || text);
+        }
+        is_contested
     }
 
     fn check_converged(&mut self) {

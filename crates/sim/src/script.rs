@@ -181,6 +181,8 @@ pub enum WatchFault {
     Bookmark,
     /// A list without objects, as a faulty API server might send it.
     EmptyList,
+    /// A list with half of the objects, likewise.
+    ShortList,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +219,8 @@ pub enum Fault {
     /// What is refused is answered 500 instead of 403, as by a webhook that is down.
     RejectedWith500(Duration),
     Webhook(Webhook, Duration),
+    /// Another client adds a label to every slice after each write of it.
+    Contested(Duration),
     ClockJump(i64),
     Compact(WatchedResource),
 }

@@ -71,6 +71,7 @@ struct ActiveFaults {
     rejected: Vec<(endpointd_model::Key, Time)>,
     rejected_with_500_until: Time,
     webhook_until: Time,
+    contested_until: Time,
     /// In a quiescent phase nothing fails, and latencies are short.
     is_quiescent: bool,
 }
@@ -361,6 +362,7 @@ fn makes_requests_fail(action: &Action) -> bool {
             | Fault::Rejected(..)
             | Fault::RejectedWith500(_)
             | Fault::Errors(_)
+            | Fault::Contested(_)
             | Fault::Webhook(..) => true,
             Fault::ClockJump(_) | Fault::Compact(_) => false,
         },

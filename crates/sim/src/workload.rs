@@ -5,7 +5,7 @@ mod endpoints;
 mod nodes;
 mod pods;
 mod services;
-mod slices;
+pub mod slices;
 
 use endpointd_model::{Key, Labels, PublishedResource, SharedStr, WatchedResource};
 

@@ -99,6 +99,7 @@ fn controller_row(status: &ControllerStatus) -> Value {
         n_waiting,
         n_in_flight,
         n_backing_off,
+        n_contested,
         oldest_wait,
         oldest_in_flight,
         n_adds,
@@ -119,6 +120,7 @@ fn controller_row(status: &ControllerStatus) -> Value {
         "waiting": n_waiting,
         "inFlight": n_in_flight,
         "backingOff": n_backing_off,
+        "contested": n_contested,
         "oldestWaitSeconds": oldest_wait.as_secs_f64(),
         "oldestInFlightSeconds": oldest_in_flight.as_secs_f64(),
         "adds": n_adds,
@@ -133,8 +135,16 @@ fn controller_row(status: &ControllerStatus) -> Value {
 
 /// One key in one controller.
 pub fn key_row(row: &KeyStatus) -> Value {
-    let KeyStatus { controller, key, state, n_failures, last_result, last_error, excluded_pods } =
-        row;
+    let KeyStatus {
+        controller,
+        key,
+        state,
+        n_failures,
+        last_result,
+        last_error,
+        is_contested,
+        excluded_pods,
+    } = row;
     let (state, duration) = state_label(*state);
     json!({
         "controller": controller.name(),
@@ -144,6 +154,7 @@ pub fn key_row(row: &KeyStatus) -> Value {
         "failures": n_failures,
         "lastResult": last_result,
         "lastError": last_error.as_deref(),
+        "contested": is_contested,
         "excludedPods": by_reason_label(excluded_pods),
     })
 }

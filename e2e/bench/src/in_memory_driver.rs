@@ -229,7 +229,10 @@ impl InMemoryDriver {
                     LiveReadResult::Object(Box::new(decoded(*resource, body)))
                 })
             }
-            LiveRead::Service(_) | LiveRead::Node(_) => LiveReadResult::Absent,
+            LiveRead::Service(_)
+            | LiveRead::Node(_)
+            | LiveRead::FieldManager(..)
+            | LiveRead::Pods(_) => LiveReadResult::Absent,
         }
     }
 }

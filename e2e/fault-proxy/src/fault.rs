@@ -92,6 +92,15 @@ impl Answer {
         Self { code: 200, retry_after: None, body }
     }
 
+    /// A streamed list of this kind without objects, at this version; then the watch ends.
+    pub fn empty_list(api_version: &str, kind: &str, resource_version: &str) -> Self {
+        let annotations = json!({"k8s.io/initial-events-end": "true"});
+        let metadata = json!({"resourceVersion": resource_version, "annotations": annotations});
+        let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+        let body = json!({"type": "BOOKMARK", "object": object});
+        Self { code: 200, retry_after: None, body }
+    }
+
     pub(crate) fn response(&self) -> Response<Bytes> {
         let mut response = Response::new(Bytes::from(format!("{}\n", self.body)));
         *response.status_mut() = StatusCode::from_u16(self.code).expect("a status code");

@@ -50,6 +50,8 @@ fn reads() -> Vec<LiveRead> {
         LiveRead::Service(key.clone()),
         LiveRead::Node("node-a".into()),
         LiveRead::Object(PublishedResource::Slices, key.clone()),
+        LiveRead::FieldManager(PublishedResource::Slices, key.clone()),
+        LiveRead::Pods(key.namespace.clone()),
         LiveRead::Object(PublishedResource::Endpoints, key),
     ]
 }
@@ -60,6 +62,11 @@ fn fuzz_responses() {
     let requests: Vec<ApiRequest> =
         writes.iter().map(|write| ApiRequest::of_write(write, Encoding::Protobuf)).collect();
     let mut all = recorded();
+    all.push(br#"{"kind":"PartialObjectMetadataList","metadata":{"continue":"c"},"items":[{"metadata":{"name":"a","uid":"u"}}]}"#.to_vec());
+    all.push(
+        br#"{"metadata":{"managedFields":[{"manager":"kubectl","time":"2026-01-01T00:00:00Z"}]}}"#
+            .to_vec(),
+    );
     for write in &writes {
         all.extend(write.object().map(|object| encode(Encoding::Protobuf, object)));
     }
@@ -109,9 +116,11 @@ fn check_write(response: &ApiResponse, write: &Write, result: &WriteResult) {
 fn check_read(response: &ApiResponse, result: &LiveReadResult) {
     match result {
         LiveReadResult::Absent => assert_eq!(response.code, 404),
-        LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Object(_) => {
-            assert_eq!(response.code, 200);
-        }
+        LiveReadResult::Service(_)
+        | LiveReadResult::Node(_)
+        | LiveReadResult::Object(_)
+        | LiveReadResult::FieldManager(_)
+        | LiveReadResult::Pods(_) => assert_eq!(response.code, 200),
         LiveReadResult::Failed(_) => {}
     }
 }
@@ -123,5 +132,7 @@ fn read_outcome(result: &LiveReadResult) -> String {
         LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Object(_) => {
             "found".to_owned()
         }
+        LiveReadResult::FieldManager(manager) => format!("manager {}", manager.is_some()),
+        LiveReadResult::Pods(pods) => format!("{} pods", pods.len().min(3)),
     }
 }

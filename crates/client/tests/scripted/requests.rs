@@ -168,3 +168,42 @@ async fn many_writes_in_flight_leave_connections_for_the_lease() {
     more.await;
     assert_eq!(server.requests().len(), 128 + 1, "the lease, and a bounded number of writes");
 }
+
+#[tokio::test]
+async fn live_list_of_pods_has_all_pages_or_fails() {
+    let page = |name: &str, token: &str| {
+        let items = json!([{"metadata": {"name": name, "uid": format!("uid-{name}")}}]);
+        let metadata = json!({"continue": token});
+        let kind = "PartialObjectMetadataList";
+        whole(200, &json!({"kind": kind, "metadata": metadata, "items": items}))
+    };
+    let server = Server::start(move |number, _| match number {
+        0 => page("a", "more"),
+        1 => page("b", ""),
+        2 => page("a", "more"),
+        _ => status(410, "Expired", "too old"),
+    })
+    .await;
+    let client = server.client().await;
+    let read = LiveRead::Pods("shop".into());
+    let both = [("a".into(), Uid::from("uid-a")), ("b".into(), Uid::from("uid-b"))];
+    assert_eq!(client.live_read(&read).await, LiveReadResult::Pods(both.into()));
+    let paths: Vec<String> = server.requests().into_iter().map(|one| one.path).collect();
+    assert_eq!(paths[0], "/api/v1/namespaces/shop/pods?limit=500");
+    assert_eq!(paths[1], "/api/v1/namespaces/shop/pods?limit=500&continue=more");
+    let failed = client.live_read(&read).await;
+    assert!(matches!(failed, LiveReadResult::Failed(_)), "{failed:?}");
+}
+
+#[tokio::test]
+async fn field_manager_other_than_ours_is_read() {
+    let managers = json!([
+        {"manager": "endpointd", "time": "2026-01-01T00:00:09Z"},
+        {"manager": "kubectl-label", "time": "2026-01-01T00:00:01Z"},
+    ]);
+    let slice = json!({"metadata": {"name": "web-1", "managedFields": managers}});
+    let server = Server::start(move |_, _| whole(200, &slice)).await;
+    let read = LiveRead::FieldManager(PublishedResource::Slices, Key::new("shop", "web-1"));
+    let found = server.client().await.live_read(&read).await;
+    assert_eq!(found, LiveReadResult::FieldManager(Some("kubectl-label".into())));
+}

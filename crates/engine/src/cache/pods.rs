@@ -16,6 +16,7 @@ pub use self::record::{NodeSlot, PodId, PodRecord, PortList};
 
 impl Cache {
     pub fn put_pod(&mut self, mut pod: Pod, epoch: ListEpoch, dirty: &mut DirtyKeys) {
+        self.note_listed_pod(&pod.key(), dirty);
         let mut freshness = Freshness::new(pod.resource_version, epoch);
         let namespace = self.namespace_id(&pod.namespace);
         let cached = self.find_pod(namespace, &pod.name);
@@ -49,6 +50,7 @@ impl Cache {
     }
 
     pub fn remove_pod(&mut self, key: &Key, dirty: &mut DirtyKeys) {
+        self.unlisted_pods.forget(key);
         let Some(&namespace) = self.namespace_by_name.get(&key.namespace) else { return };
         let Some(id) = self.find_pod(namespace, &key.name) else { return };
         let hash = self.hasher.hash_one(&key.name);

@@ -156,7 +156,7 @@ impl CachedSlice {
     }
 
     /// The key to sync when this slice changes.
-    fn owner(&self, namespace: &SharedStr) -> Option<(Controller, Key)> {
+    pub(super) fn owner(&self, namespace: &SharedStr) -> Option<(Controller, Key)> {
         Some((self.controller?, Key::new(namespace.clone(), self.service.clone()?)))
     }
 }
@@ -242,7 +242,7 @@ impl Cache {
             let after = new.owner(namespace);
             let before = before.filter(|before| Some(before) != after.as_ref());
             for (controller, key) in before.into_iter().chain(after) {
-                dirty.add_batched(controller, key, Priority::Live);
+                dirty.add_batched(controller, key, Priority::Repair);
             }
         }
         published.insert_slice(&slice.meta.name, Cached::new(new, freshness));
@@ -294,8 +294,10 @@ impl Cache {
         // The Service was deleted while we wrote its Endpoints: nothing else will delete them.
         let is_ours = namespace.published.has_our_endpoints(name);
         let is_orphan = service.is_none() && is_ours;
-        if is_orphan || (origin == Origin::Observed && (has_selector || is_ours)) {
+        if is_orphan {
             dirty.add(Controller::Endpoints, key.clone(), Priority::Live);
+        } else if origin == Origin::Observed && (has_selector || is_ours) {
+            dirty.add(Controller::Endpoints, key.clone(), Priority::Repair);
         }
         if namespace.published.may_mirror(name, service) {
             dirty.add(Controller::Mirror, key, Priority::Live);
@@ -372,7 +374,7 @@ impl Cache {
         self.n_slices -= 1;
         self.n_compact_bytes -= old.compact.n_bytes();
         if let Some((controller, owner)) = old.owner(&namespace.name) {
-            dirty.add_batched(controller, owner, Priority::Live);
+            dirty.add_batched(controller, owner, Priority::Repair);
         }
         true
     }

@@ -133,12 +133,16 @@ impl Cache {
     ) -> Changes {
         let mut changes = Changes::default();
         let missing = self.missing_from(resource, epoch, listed);
+        if resource == WatchedResource::Pods {
+            self.miss_pods(missing, &mut changes.dirty);
+            return changes;
+        }
         for key in missing {
             match resource {
                 WatchedResource::Services => {
                     self.delete_service(key, DeletionEvidence::List, &mut changes);
                 }
-                WatchedResource::Pods => self.remove_pod(&key, &mut changes.dirty),
+                WatchedResource::Pods => {}
                 WatchedResource::Nodes => self.delete_node(&key.name, &mut changes),
                 WatchedResource::Endpoints => {
                     self.remove_object(PublishedResource::Endpoints, &key, &mut changes.dirty);

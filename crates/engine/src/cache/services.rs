@@ -119,6 +119,21 @@ impl Cache {
         uid.unwrap_or_default()
     }
 
+    /// The controller and the key that publish a cached object; none if we do not publish it.
+    pub fn publisher(&self, resource: PublishedResource, key: &Key) -> Option<(Controller, Key)> {
+        let namespace = self.namespace(&key.namespace)?;
+        match resource {
+            PublishedResource::Slices => {
+                namespace.published.slices.get(&key.name)?.object.owner(&namespace.name)
+            }
+            PublishedResource::Endpoints => {
+                let service = &namespace.services.get(&key.name)?.object;
+                (!service.selector.is_empty()).then(|| (Controller::Endpoints, key.clone()))
+            }
+            PublishedResource::ServiceStatus => None,
+        }
+    }
+
     /// Sorted.
     pub fn service_keys(&self) -> Vec<Key> {
         let mut keys = Vec::with_capacity(self.n_services);

@@ -1,7 +1,10 @@
 //! The inputs of one plan for one key, from the cache.
 
+use std::collections::BTreeSet;
+
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, Pod, ReferenceGrant, Service, SharedStr, WatchedResource, names,
+    EndpointSlice, Endpoints, Key, Pod, ReferenceGrant, Service, SharedStr, Uid, WatchedResource,
+    names,
 };
 use endpointd_plan::{
     CarriedState, EndpointsSnapshot, ImportSnapshot, MirrorSnapshot, NamesInUse, NodeState,
@@ -66,21 +69,40 @@ impl Cache {
             let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
             (self.decode_pod(namespace, id), state)
         });
+        let slices = self.slices_of(key);
+        let pods = self.without_unlisted(key, pods, |(pod, _)| pod, || published_in(&slices));
         SliceInputs {
             service: self.service(key),
             pods,
-            slices: self.slices_of(key),
+            slices,
             names_in_use: self.slice_names(key),
             topology: self.topology(),
         }
     }
 
     pub fn endpoints_inputs(&self, key: &Key) -> EndpointsInputs<'_> {
-        EndpointsInputs {
-            service: self.service(key),
-            pods: self.pods_of(key, |namespace, id| self.decode_pod(namespace, id)),
-            endpoints: self.endpoints(key),
+        let endpoints = self.endpoints(key);
+        let pods = self.pods_of(key, |namespace, id| self.decode_pod(namespace, id));
+        let pods = self.without_unlisted(key, pods, |pod| pod, || addresses_of(&endpoints));
+        EndpointsInputs { service: self.service(key), pods, endpoints }
+    }
+
+    /// Unlisted pods stay published where they are, and are published nowhere else.
+    fn without_unlisted<T>(
+        &self,
+        key: &Key,
+        mut pods: Vec<T>,
+        pod: impl Fn(&T) -> &Pod,
+        published: impl Fn() -> BTreeSet<Uid>,
+    ) -> Vec<T> {
+        if let Some(unlisted) = self.unlisted_pods_of(&key.namespace) {
+            let published = published();
+            pods.retain(|one| {
+                let pod = pod(one);
+                !unlisted.contains(&pod.name) || published.contains(&pod.uid)
+            });
         }
+        pods
     }
 
     pub fn mirror_inputs<'a>(&'a self, key: &'a Key) -> MirrorInputs<'a> {
@@ -128,7 +150,7 @@ impl Cache {
         pods
     }
 
-    fn decode_pod(&self, namespace: &Namespace, id: u32) -> Pod {
+    pub(super) fn decode_pod(&self, namespace: &Namespace, id: u32) -> Pod {
         let record = &self.pods[id as usize].object;
         let labels = namespace.selectors.labels(record.slot.set);
         let node_name = record.node.map(|node| self.nodes.name(node.node()));
@@ -147,6 +169,20 @@ impl Cache {
     fn slice_names(&self, key: &Key) -> SliceNames<'_> {
         SliceNames(self.namespace(&key.namespace).map(|namespace| &namespace.published))
     }
+}
+
+/// The pods that slices publish.
+fn published_in(slices: &[EndpointSlice]) -> BTreeSet<Uid> {
+    let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
+    endpoints.filter_map(|one| Some(one.target_ref.as_ref()?.uid.clone())).collect()
+}
+
+/// The pods that Endpoints publish.
+fn addresses_of(endpoints: &Option<Endpoints>) -> BTreeSet<Uid> {
+    let subsets = endpoints.iter().flat_map(|endpoints| &endpoints.subsets);
+    let addresses =
+        subsets.flat_map(|subset| subset.addresses.iter().chain(&subset.not_ready_addresses));
+    addresses.filter_map(|one| Some(one.target_ref.as_ref()?.uid.clone())).collect()
 }
 
 impl SliceInputs<'_> {

@@ -3,7 +3,7 @@
 use endpointd_model::{Controller, Key, LiveRead};
 
 use super::Controllers;
-use crate::cache::{Cache, ObjectChange};
+use crate::cache::{Cache, DirtyKeys, ObjectChange};
 
 impl Controllers {
     /// An object was deleted: records what the next plans of its key, which is enqueued by now, must
@@ -24,6 +24,17 @@ impl Controllers {
                 if state.queue.phase(key).is_some() {
                     state.keys.entry(key).reported_deletions.record(change);
                 }
+            }
+        }
+    }
+
+    /// These keys have lost pods that the watch has not reported as deleted.
+    pub fn note_lost_pods(&mut self, dirty: &DirtyKeys) {
+        for one in &dirty.0 {
+            if let Some(state) = self.get_mut(one.controller)
+                && state.is_started()
+            {
+                state.keys.entry(&one.key).has_lost_pods = true;
             }
         }
     }

@@ -58,9 +58,15 @@ impl Engine {
     ) {
         let is_outdated = self.syncs.requests().is_outdated(id);
         match self.syncs.complete(id) {
-            Some(PendingRequest::NodeRead(name)) => {
+            Some(PendingRequest::SharedRead(LiveRead::FieldManager(resource, object))) => {
+                self.on_field_manager(resource, &object, result);
+            }
+            Some(PendingRequest::SharedRead(LiveRead::Pods(namespace))) => {
+                self.on_pods_read(&namespace, result, now);
+            }
+            Some(PendingRequest::SharedRead(read)) => {
                 let is_failed = matches!(result, LiveReadResult::Failed(_));
-                let changes = self.observed.apply_read(&LiveRead::Node(name), result);
+                let changes = self.observed.apply_read(&read, result);
                 let due = if is_failed { now + NODE_RETRY } else { now };
                 self.controllers.enqueue(changes.dirty, due);
             }
@@ -179,6 +185,6 @@ fn written(read: &LiveRead) -> Option<(PublishedResource, &Key)> {
     match read {
         LiveRead::Object(resource, key) => Some((*resource, key)),
         LiveRead::Service(key) => Some((PublishedResource::ServiceStatus, key)),
-        LiveRead::Node(_) => None,
+        LiveRead::Node(_) | LiveRead::FieldManager(..) | LiveRead::Pods(_) => None,
     }
 }

@@ -2,6 +2,7 @@
 
 mod batch_period;
 mod cluster;
+mod contested;
 mod dry_run;
 mod imports;
 mod late_responses;
@@ -17,6 +18,7 @@ mod refused_writes;
 mod request_failures;
 mod requests_in_flight;
 mod server_errors;
+mod short_pod_lists;
 mod starting;
 mod throttling;
 mod version_rollback;

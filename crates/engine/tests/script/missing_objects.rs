@@ -48,9 +48,11 @@ fn list_with_a_nameless_object_removes_nothing() {
     }
     cluster.advance(Duration::from_secs(60));
     assert_eq!((addresses(&cluster, "web").len(), cluster.sent.len()), (2, 0));
-    cluster.list_nothing(resource);
+    cluster.remove_pod(&key("web-0"));
+    cluster.drop_pending_events(resource);
+    cluster.list(resource);
     cluster.advance(Duration::from_secs(60));
-    assert_eq!(addresses(&cluster, "web").len(), 0, "a complete list decides");
+    assert_eq!(addresses(&cluster, "web").len(), 1, "a complete list decides");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use endpointd_engine::KeyState;
+use endpointd_engine::{Input, KeyState};
 use endpointd_memory_api::NamespaceState;
 use endpointd_model::{Key, Pod, Service};
 
@@ -49,6 +49,24 @@ fn retry_after_counts_for_thirty_seconds_at_most() {
     assert_eq!(cluster.sent.len(), 2, "{:?}", cluster.sent);
     cluster.advance(Duration::from_secs(1));
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
+}
+
+/// The process is the leader again before the time is over.
+#[test]
+fn throttled_key_waits_also_after_a_change_of_leadership() {
+    let mut cluster = converged(&[("web", 1)]);
+    throttle_both(&mut cluster, 20);
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    cluster.clear_log();
+    cluster.handle(Input::LeadershipLost);
+    cluster.advance(Duration::from_secs(5));
+    cluster.handle(Input::LeadershipAcquired);
+    cluster.advance(Duration::from_secs(14));
+    assert_eq!(cluster.sent, [""; 0]);
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
+    assert!(cluster.report().keys.is_empty());
 }
 
 /// A webhook of one namespace throttles all of its Services.

@@ -25,9 +25,12 @@ pub fn all() -> Vec<Schedule> {
         targeted("removals proceed under creates that get 500", with_500(quota())),
         targeted("webhook adds a label", rewritten(Webhook::Relabels)),
         targeted("webhook changes endpoints", rewritten(Webhook::Rezones)),
+        targeted("another client relabels slices", relabelled()),
+        targeted("removals proceed while slices are relabelled", removals_while_relabelled()),
         targeted("more than 1,000 pods, and writes fail", many_writes_fail()),
         targeted("many Services deleted at once", many_services_deleted()),
         limited("many Services deleted while no process runs", deleted_while_down()),
+        limited("last pod of many Services missing from a list", last_pod_missing()),
         targeted("Endpoints deleted before their Services", endpoints_deleted_first()),
         targeted("many Services created, requests lost", creates_lost()),
         targeted("Services created while writes fail", created_while_writes_fail()),
@@ -116,6 +119,34 @@ fn rewritten(webhook: Webhook) -> Vec<Step> {
     steps
 }
 
+/// F38, L5: what another client adds again and again is removed a few times a minute: eight times in
+/// a row and then every 30 s, and each time the API server is asked who it was.
+fn relabelled() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.extend([
+        after(Action::Fault(Fault::Contested(secs(300))), millis(1)),
+        after(Action::Check(Check::CountRequests), millis(1)),
+        after(Action::Pod(pod(0), PodAction::Unready), secs(59)),
+        // The pod: a slice and Endpoints.
+        after(Action::Check(Check::RequestsAtMost(2 + 10 + 3)), millis(1)),
+        after(Action::Check(Check::CountRequests), secs(120)),
+        after(Action::Check(Check::RequestsAtMost(2 * 5)), secs(1)),
+    ]);
+    steps
+}
+
+/// F38: what pods cause does not wait for repairs.
+fn removals_while_relabelled() -> Vec<Step> {
+    let mut steps = initial_steps();
+    steps.push(after(Action::Fault(Fault::Contested(secs(300))), millis(1)));
+    steps.push(after(Action::Pod(pod(0), PodAction::Unready), secs(10)));
+    for number in 1..4 {
+        steps.push(after(Action::Pod(pod(number), PodAction::Unready), secs(2)));
+        steps.push(after(Action::Check(Check::NoUnwantedEndpoint), millis(1)));
+    }
+    steps
+}
+
 /// L5: the writes of a large plan are sent again, but not all at once.
 fn many_writes_fail() -> Vec<Step> {
     let mut steps = vec![after(Action::Fault(Fault::Errors(secs(10))), millis(0))];
@@ -178,6 +209,20 @@ fn deleted_while_down() -> Vec<Step> {
     let mut steps = many_services(50);
     steps.push(after(Action::Process(0, ProcessFault::Crash(secs(5))), millis(1)));
     steps.extend(remove_services(50));
+    steps
+}
+
+/// S5: the watch does not report that the only pod of fifty Services is deleted. A live list confirms
+/// it, and twenty Services are emptied per minute: slices and Endpoints.
+fn last_pod_missing() -> Vec<Step> {
+    let mut steps = many_services(50);
+    let expired = WatchFault::Expired(secs(3));
+    steps.extend([
+        after(Action::Check(Check::CountRequests), millis(1)),
+        after(Action::Watch(0, WatchedResource::Pods, expired), millis(1)),
+        after(Action::Pod(pod(0), PodAction::Remove), secs(30)),
+        after(Action::Check(Check::RequestsAtMost(2 * 20 + 1)), millis(1)),
+    ]);
     steps
 }
 

@@ -22,9 +22,13 @@ pub fn watch(class: Class, rng: &mut SplitMix64) -> Action {
         Class::Replay => WatchFault::Replay(rng.between(1, 30) as u32),
         Class::Expired => WatchFault::Expired(millis(rng.between(0, 5000))),
         Class::OutdatedList => WatchFault::OutdatedList(rng.between(1, 60) as u32),
-        // The two resources whose absence is confirmed by live reads.
+        // The resources whose absence is confirmed by live reads.
         Class::EmptyList => {
-            let resource = rng.pick(&[WatchedResource::Nodes, WatchedResource::Services]);
+            let resource = rng.pick(&[
+                WatchedResource::Nodes,
+                WatchedResource::Services,
+                WatchedResource::Pods,
+            ]);
             return Action::Watch(rng.below(2) as u8, resource, WatchFault::EmptyList);
         }
         _ => WatchFault::Bookmark,

@@ -1,5 +1,7 @@
 //! How many writes the engine may have in flight.
 
+use endpointd_model::Object;
+
 use crate::coverage::Rule;
 use crate::simulation::Simulation;
 
@@ -14,5 +16,14 @@ impl Simulation {
         if n > IN_FLIGHT_MAX {
             self.violate(Rule::WritesInFlight, || format!("{n} writes in flight"));
         }
+    }
+}
+
+/// A write that takes all endpoints out of an object.
+pub fn publishes_nothing(object: &Object) -> bool {
+    match object {
+        Object::Slice(slice) => slice.endpoints.is_empty(),
+        Object::Endpoints(endpoints) => endpoints.subsets.is_empty(),
+        Object::ServiceStatus(_) => false,
     }
 }

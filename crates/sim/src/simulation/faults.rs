@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use endpointd_memory_api::Webhook;
+use endpointd_memory_api::{Response, Webhook};
 use endpointd_model::{Object, WatchedResource, Write};
 
 use super::{ActiveFaults, Event, Simulation};
 use crate::clock::{Time, millis};
 use crate::process::WatchState;
 use crate::script::{Fault, ProcessFault};
-use crate::workload::service_key;
+use crate::workload::{self, service_key};
 
 impl Simulation {
     pub(super) fn begin_fault(&mut self, fault: Fault) {
@@ -32,6 +32,7 @@ impl Simulation {
                 self.faults.webhook_until = self.now + time;
                 self.api.webhook = Some(webhook);
             }
+            Fault::Contested(time) => self.faults.contested_until = self.now + time,
             Fault::ClockJump(secs) => {
                 self.coverage.count_fault("clock jump");
                 self.api.skew_secs = secs;
@@ -146,6 +147,17 @@ impl Simulation {
         };
         meta.annotations = meta.annotations.with("example.com/count", Some(&count));
         self.api.force(object);
+    }
+
+    /// Another client adds a label to a slice that has just been written.
+    pub(super) fn contest(&mut self, response: &Response) {
+        let Response::Stored(object) = response else { return };
+        if let Object::Slice(slice) = object.as_ref()
+            && self.now < self.faults.contested_until
+        {
+            self.coverage.count_fault("contested label");
+            workload::slices::relabel(&mut self.api, &slice.meta.key());
+        }
     }
 
     pub(super) fn is_rejected(&mut self, write: &Write) -> bool {

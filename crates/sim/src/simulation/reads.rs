@@ -11,6 +11,9 @@ use crate::clock::millis;
 impl Simulation {
     pub(super) fn send_read(&mut self, process: usize, id: RequestId, read: LiveRead) {
         self.n_reads += 1;
+        if let LiveRead::Pods(namespace) = &read {
+            self.processes[process].pod_reads.insert(id, namespace.clone());
+        }
         let incarnation = self.processes[process].incarnation;
         let wait = self.latency();
         self.schedule(wait, Event::Read { process, incarnation, id, read });
@@ -45,7 +48,11 @@ impl Simulation {
 
 fn brief_found(found: &LiveReadResult) -> &'static str {
     match found {
-        LiveReadResult::Service(_) | LiveReadResult::Node(_) | LiveReadResult::Object(_) => "found",
+        LiveReadResult::Service(_)
+        | LiveReadResult::Node(_)
+        | LiveReadResult::Object(_)
+        | LiveReadResult::FieldManager(_)
+        | LiveReadResult::Pods(_) => "found",
         LiveReadResult::Absent => "absent",
         LiveReadResult::Failed(_) => "failed",
     }

@@ -247,6 +247,7 @@ impl Simulation {
         self.check_arrival(request);
         let response = self.api.write(&request.write);
         self.check_response(request, &response);
+        self.contest(&response);
         if response == Response::Conflict && self.has_bug(ClientBug::ForcedConflict) {
             return self.force(request);
         }
@@ -315,6 +316,9 @@ impl Simulation {
         };
         if let Some(object) = object {
             one.received_versions.insert(object.meta().resource_version.number());
+        }
+        if let Input::LiveReadResult(id, LiveReadResult::Pods(_)) = &input {
+            one.confirm_pods(*id);
         }
         if let Input::WriteResult(id, WriteResult::Deleted) = &input {
             let is_this = |(of, _): &(RequestId, Uid)| of == id;

@@ -1,9 +1,12 @@
 //! Watches: one per resource and process, each with its own delay and faults.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use endpointd_engine::Input;
-use endpointd_model::{ObjectEvent, ResourceEvent, ResourceVersion, WatchSignal, WatchedResource};
+use endpointd_model::{
+    Key, ObjectEvent, ResourceEvent, ResourceVersion, SharedStr, WatchSignal, WatchedResource,
+};
 
 use super::{Event, Simulation};
 use crate::client_bug::ClientBug;
@@ -192,8 +195,11 @@ impl Simulation {
             self.record_received(process, &signal);
             self.handle_input(process, Input::Watch(resource, signal));
         }
+        let is_old = revision < self.processes[process].watch(resource).delivered;
+        if resource == WatchedResource::Pods && !is_old {
+            self.note_unconfirmed_pods(process, revision);
+        }
         let watch = self.processes[process].watch(resource);
-        let is_old = revision < watch.delivered;
         watch.state = WatchState::Live;
         if !is_old {
             (watch.delivered, watch.known_since) = (revision, revision);
@@ -204,6 +210,21 @@ impl Simulation {
             Input::Watch(resource, WatchSignal::InitDone(ResourceVersion::from(revision))),
         );
         self.schedule_delivery(process, resource);
+    }
+
+    /// Pods that were there before the list and are not in it: the engine confirms that.
+    fn note_unconfirmed_pods(&mut self, process: usize, revision: u64) {
+        let since = self.processes[process].observed().of(WatchedResource::Pods);
+        let listed = self.api.pods.list_at(revision);
+        let is_listed = |key: &Key| listed.iter().any(|entry| entry.key == *key);
+        let before = self.api.pods.list_at(since).into_iter().map(|entry| entry.key.clone());
+        let deleted: BTreeSet<SharedStr> =
+            before.filter(|key| !is_listed(key)).map(|key| key.namespace).collect();
+        let unconfirmed = (!deleted.is_empty()).then_some((since, deleted));
+        let process = &mut self.processes[process];
+        process.unconfirmed_pods = unconfirmed;
+        // What reads from before the list find does not count.
+        process.pod_reads.clear();
     }
 
     pub(super) fn disconnect(&mut self, process: usize, resource: WatchedResource) {
@@ -273,17 +294,23 @@ impl Simulation {
             WatchFault::Bookmark if state == WatchState::Live => self.bookmark(process, resource),
             WatchFault::EmptyList if state == WatchState::Live => {
                 self.coverage.count_fault("empty list");
-                self.send_empty_list(process, resource);
+                self.send_false_list(process, resource, 0);
+            }
+            WatchFault::ShortList if state == WatchState::Live => {
+                self.coverage.count_fault("short list");
+                let n_objects = self.api.keys(resource).len();
+                self.send_false_list(process, resource, n_objects / 2);
             }
             WatchFault::Replay(_)
             | WatchFault::OutdatedList(_)
             | WatchFault::EmptyList
+            | WatchFault::ShortList
             | WatchFault::Bookmark => {}
         }
     }
 
-    /// A list without objects at the current revision.
-    fn send_empty_list(&mut self, process: usize, resource: WatchedResource) {
+    /// A list of the first objects at the current revision, as if there were no others.
+    fn send_false_list(&mut self, process: usize, resource: WatchedResource, n_objects: usize) {
         let revision = self.api.revision();
         let watch = self.processes[process].watch(resource);
         watch.connection += 1;
@@ -292,6 +319,10 @@ impl Simulation {
         watch.delivered = revision;
         watch.has_false_list = true;
         self.handle_input(process, Input::Watch(resource, WatchSignal::InitStarted));
+        for signal in self.api.list_at(resource, revision).into_iter().take(n_objects) {
+            self.record_received(process, &signal);
+            self.handle_input(process, Input::Watch(resource, signal));
+        }
         self.handle_input(
             process,
             Input::Watch(resource, WatchSignal::InitDone(ResourceVersion::from(revision))),

@@ -43,6 +43,16 @@ pub fn apply(api: &mut MemoryApi, index: u32, what: SliceAction) {
     }
 }
 
+/// Adds a label to a slice, unless it has it.
+pub fn relabel(api: &mut MemoryApi, key: &Key) {
+    let Some(old) = api.slices.get(key).map(|one| EndpointSlice::clone(one)) else { return };
+    let mut new = old.clone();
+    change(&mut new, SliceAction::Relabel);
+    if new != old {
+        api.force(Object::Slice(new));
+    }
+}
+
 /// Drops the last finalizer of a slice that is being deleted.
 fn drop_finalizers(api: &mut MemoryApi, key: &Key) {
     if let Some(slice) = api.slices.get(key) {

@@ -240,6 +240,7 @@ impl Gauges {
             ("waiting", controller.n_waiting),
             ("in_flight", controller.n_in_flight),
             ("backing_off", controller.n_backing_off),
+            ("contested", controller.n_contested),
         ];
         for (state, n) in states {
             self.keys.with_label_values(&[name, state]).set(n as f64);

@@ -1,9 +1,10 @@
-//! Plans that are large (F34, F39).
+//! Plans that are large (F34, F39), and many nodes deleted at once.
 
+use std::env;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use endpointd_fault_proxy::{Fault, Requests, in_flight_max};
+use endpointd_fault_proxy::{Fault, Requests, Verb, in_flight_max};
 use endpointd_scenarios::convergence::converge_within;
 use endpointd_scenarios::pods::{Pod, web_ip, web_ips};
 use endpointd_scenarios::proxied_cluster::{toggle, wait_until, web};
@@ -27,6 +28,11 @@ const N_PORTS: usize = 3000;
 const N_DIFFERING_PODS: usize = 100;
 const HOSTILE: Duration = Duration::from_secs(20);
 const RESIDENT_BYTES_MAX: f64 = 256e6;
+/// `ENDPOINTD_NODES=1000` runs the test with more.
+const NODES_VARIABLE: &str = "ENDPOINTD_NODES";
+const N_NODES: usize = 150;
+const CREATE_THREADS: usize = 4;
+const READS_IN_FLIGHT_MAX: usize = 32;
 
 /// One plan updates 300 slices, and each write takes a while.
 pub fn few_file_descriptors_suffice_for_a_large_plan() {
@@ -98,4 +104,51 @@ pub fn service_with_thousands_of_ports_does_not_stop_its_neighbours() {
         let rows = daemon.key_rows("thousands-of-ports/web");
         published || rows.iter().any(|row| row["lastError"].is_string())
     });
+}
+
+/// Services lose the endpoints on nodes that are gone, after a live read of each node.
+pub fn deleted_nodes_are_read_once_each_and_delay_no_removal() {
+    let Some(turn) = GROUP.turn() else { return };
+    let cluster = turn.cluster;
+    let _daemon = cluster.daemon("many-nodes", &cluster.flags());
+    let neighbour = web(cluster.api(), "beside-many-nodes", 2);
+    let ns = TestNamespace::new(cluster.api(), "many-nodes");
+    let n_nodes = env::var(NODES_VARIABLE).map_or(N_NODES, |n| n.parse().expect("a number"));
+    let numbers: Vec<usize> = (1..=n_nodes).collect();
+    thread::scope(|scope| {
+        for numbers in numbers.chunks(n_nodes.div_ceil(CREATE_THREADS)) {
+            let ns = &ns;
+            scope.spawn(move || {
+                for n in numbers {
+                    let node = format!("n{n}");
+                    ns.node(&node, &json!({"many": "yes"}));
+                    ns.web_pods(*n..=*n, &[&node]);
+                }
+            });
+        }
+    });
+    ns.service("web", &json!({"selector": {"app": "web"}, "ports": [{"port": 80}]}));
+    let converge = |ips: &str| {
+        let expected = [Expected::slices("web", ips)];
+        let converged = converge_within(PUBLISHED_MAX, ns.api(), ns.namespace(), &expected);
+        converged.unwrap_or_else(|error| panic!("{ns}: {error}"));
+    };
+    converge(&web_ips(1..=n_nodes));
+
+    let started = Instant::now();
+    let all = "/api/v1/nodes?labelSelector=many%3Dyes";
+    cluster.api().delete(all).expect("nodes can be deleted");
+    for is_ready in [false, true] {
+        let latency = toggle(&neighbour, 1, is_ready, NEIGHBOUR_MAX);
+        println!("{n_nodes} nodes deleted at once, neighbour: {latency:?}");
+    }
+    converge("");
+    println!("their endpoints were removed after {:?}", started.elapsed());
+    let gets = Requests::all().verbs(&[Verb::Get]).resources(&["nodes"]);
+    let mut reads = cluster.proxy.exchanges_of(&gets);
+    reads.retain(|read| read.started >= started);
+    let n = in_flight_max(&reads);
+    println!("{} live reads of nodes, {n} in flight", reads.len());
+    assert!((n_nodes..=n_nodes + n_nodes / 10).contains(&reads.len()), "{}", reads.len());
+    assert!(n <= READS_IN_FLIGHT_MAX, "{n} live reads in flight");
 }

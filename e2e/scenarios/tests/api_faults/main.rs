@@ -11,6 +11,7 @@ mod limits;
 mod refusals;
 mod server_errors;
 mod shared;
+mod short_lists;
 mod silence;
 mod storage;
 mod terms;
@@ -28,6 +29,10 @@ const TESTS: &[Test] = &[
     ),
     ("rewriting_webhook_causes_few_writes", fights::rewriting_webhook_causes_few_writes),
     (
+        "contested_label_causes_few_writes_and_delays_no_removal",
+        fights::contested_label_causes_few_writes_and_delays_no_removal,
+    ),
+    (
         "error_responses_and_lost_requests_leave_no_duplicates",
         server_errors::error_responses_and_lost_requests_leave_no_duplicates,
     ),
@@ -43,6 +48,7 @@ const TESTS: &[Test] = &[
         "cut_and_refused_connections_and_error_answers_lose_nothing",
         connections::cut_and_refused_connections_and_error_answers_lose_nothing,
     ),
+    ("empty_list_of_pods_unpublishes_nothing", short_lists::empty_list_of_pods_unpublishes_nothing),
     (
         "removals_are_fast_while_everything_is_listed_again",
         connections::removals_are_fast_while_everything_is_listed_again,
@@ -65,6 +71,10 @@ const TESTS: &[Test] = &[
     (
         "service_with_thousands_of_ports_does_not_stop_its_neighbours",
         limits::service_with_thousands_of_ports_does_not_stop_its_neighbours,
+    ),
+    (
+        "deleted_nodes_are_read_once_each_and_delay_no_removal",
+        limits::deleted_nodes_are_read_once_each_and_delay_no_removal,
     ),
     ("lost_lease_stops_waiting_writes", terms::lost_lease_stops_waiting_writes),
     (

@@ -1,0 +1,128 @@
+//! Pods that the last list does not contain, although the watch has not reported their deletion. A
+//! faulty API server can send an empty or a short list, and published endpoints depend on it. So these
+//! pods stay in the cache until a live list of their namespace shows that they are gone. Until then
+//! they stay published where they are, and are published nowhere else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use endpointd_model::{Key, PodUids, SharedStr};
+
+use super::pods::PodId;
+use super::{Cache, DirtyKeys, ListEpoch};
+use crate::queue::Priority;
+
+/// Names by namespace.
+#[derive(Debug, Default)]
+pub struct UnlistedPods(BTreeMap<SharedStr, BTreeSet<SharedStr>>);
+
+/// What a live list of a namespace showed of its unlisted pods.
+#[derive(Debug, Default)]
+pub struct ConfirmedPods {
+    /// Keys that have lost pods, because these are gone.
+    pub lost: DirtyKeys,
+    /// Keys that select pods which exist.
+    pub existing: DirtyKeys,
+    /// Some exist: the list of all pods was short.
+    pub was_list_short: bool,
+}
+
+impl UnlistedPods {
+    /// The watch has reported the pod, or its deletion. Returns whether it was unlisted.
+    pub(super) fn forget(&mut self, key: &Key) -> bool {
+        let Some(names) = self.0.get_mut(&key.namespace) else { return false };
+        let was_unlisted = names.remove(&key.name);
+        if names.is_empty() {
+            self.0.remove(&key.namespace);
+        }
+        was_unlisted
+    }
+}
+
+impl Cache {
+    /// A list of all pods is complete and does not contain these.
+    pub(super) fn miss_pods(&mut self, missing: Vec<Key>, dirty: &mut DirtyKeys) {
+        self.unlisted_pods = UnlistedPods::default();
+        for key in missing {
+            let Some(id) = self.pod_id(&key) else { continue };
+            self.add_affected_by_unlisted(&key, id, dirty);
+            self.unlisted_pods.0.entry(key.namespace).or_default().insert(key.name);
+        }
+    }
+
+    /// An unlisted pod exists: Services that did not publish it yet may do so.
+    pub(super) fn note_listed_pod(&mut self, key: &Key, dirty: &mut DirtyKeys) {
+        if self.unlisted_pods.forget(key)
+            && let Some(id) = self.pod_id(key)
+        {
+            self.add_affected_by_unlisted(key, id, dirty);
+        }
+    }
+
+    pub fn has_unlisted_pods(&self, namespace: &SharedStr) -> bool {
+        self.unlisted_pods.0.contains_key(namespace)
+    }
+
+    /// Namespaces with unlisted pods, sorted.
+    pub fn unlisted_namespaces(&self) -> Vec<SharedStr> {
+        self.unlisted_pods.0.keys().cloned().collect()
+    }
+
+    pub(super) fn unlisted_pods_of(&self, namespace: &SharedStr) -> Option<&BTreeSet<SharedStr>> {
+        self.unlisted_pods.0.get(namespace)
+    }
+
+    /// Applies a live list of a namespace that was sent after the list of all pods.
+    pub fn apply_live_pods(
+        &mut self,
+        namespace: &SharedStr,
+        existing: &PodUids,
+        epoch: ListEpoch,
+    ) -> ConfirmedPods {
+        let unlisted = self.unlisted_pods.0.remove(namespace).unwrap_or_default();
+        let mut confirmed = ConfirmedPods::default();
+        for name in unlisted {
+            let key = Key::new(namespace.clone(), name);
+            let Some(id) = self.pod_id(&key) else { continue };
+            let of = &self.namespaces[self.pods[id.index()].object.namespace as usize];
+            let uid = self.decode_pod(of, id.0).uid;
+            if existing.get(&key.name) == Some(&uid) {
+                self.pods[id.index()].freshness_mut().retain(epoch);
+                self.add_affected_by_unlisted(&key, id, &mut confirmed.existing);
+                confirmed.was_list_short = true;
+            } else {
+                self.remove_pod(&key, &mut confirmed.lost);
+            }
+        }
+        confirmed
+    }
+
+    /// The live list has failed. Returns the Services that select unlisted pods of the namespace.
+    /// Nobody would ask for the other pods again.
+    pub fn keep_selected_unlisted_pods(&mut self, namespace: &SharedStr) -> DirtyKeys {
+        let mut dirty = DirtyKeys::default();
+        let names = self.unlisted_pods.0.get(namespace).cloned().unwrap_or_default();
+        for name in names {
+            let key = Key::new(namespace.clone(), name);
+            let Some(id) = self.pod_id(&key) else { continue };
+            match self.services_of(id).is_empty() {
+                true => self.remove_pod(&key, &mut dirty),
+                false => self.add_affected_by_unlisted(&key, id, &mut dirty),
+            }
+        }
+        dirty.0.sort_unstable();
+        dirty.0.dedup();
+        dirty
+    }
+
+    fn add_affected_by_unlisted(&self, key: &Key, id: PodId, dirty: &mut DirtyKeys) {
+        for service in self.services_of(id) {
+            let key = Key::new(key.namespace.clone(), service.clone());
+            dirty.add_pods_batched(key, Priority::Removal);
+        }
+    }
+
+    fn services_of(&self, id: PodId) -> &[SharedStr] {
+        let record = &self.pods[id.index()].object;
+        self.namespaces[record.namespace as usize].selectors.services(record.slot.set)
+    }
+}
