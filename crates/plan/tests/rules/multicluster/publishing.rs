@@ -1,7 +1,7 @@
 //! The import, its derived Service, and the order of writes (V, M4–M6, M12, M14).
 
 use endpointd_model::{Family, Key, OwnerRef, Uid, derived_name, names};
-use endpointd_plan::{Adoption, MultiClusterWrite};
+use endpointd_plan::{Adoption, MultiClusterPlan, MultiClusterWrite};
 use expect_test::expect;
 
 use super::world::{World, key, two, world};
@@ -121,6 +121,21 @@ fn a_change_of_the_type_replaces_the_service_and_keeps_the_slices() {
     let mut world = world.then("eu1 service port=http:80");
     assert!(!world.settle().contains("delete"));
     assert!(world.derived().is_some());
+}
+
+/// M6: until the slices have their label, clients use the old Service.
+#[test]
+fn the_old_service_is_deleted_when_everything_else_is_written() {
+    let mut world = two().settled().then("eu1 service headless port=http:80");
+    let is_deletion = |plan: &MultiClusterPlan| {
+        plan.to_string().contains(&format!("delete services {}", derived_name(&key())))
+    };
+    while !is_deletion(&world.plan()) {
+        let writes = world.plan().writes;
+        assert!(!writes.is_empty(), "it is never deleted");
+        writes.iter().for_each(|write| world.apply(write));
+    }
+    assert_eq!(world.plan().writes.len(), 1, "nothing else is left to write");
 }
 
 /// I4: the import never disappears while somebody exports.
