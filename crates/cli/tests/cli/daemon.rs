@@ -41,6 +41,15 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         (&["--authentication-token-webhook-cache-ttl=5"], "must be a duration: `5`", "`500ms`"),
         (&["--controllers=gardener"], "unknown controller: `gardener`", "known are"),
         (&["--controllers=-endpoint"], "selects no controller", "the three of Kubernetes"),
+        (&["--shard=3/2"], "must be `i/n` with i from 1 to n: `3/2`", "--shard 2/4"),
+        (&["--namespaces=Shop"], "names no namespace: `Shop`", "shop,test"),
+        (&["--service-selector=a in (b)"], "not a label selector: `a in (b)`", "key=value"),
+        (&["--orphan-policy=drop"], "must be `keep` or `delete`: `drop`", "are kept"),
+        (
+            &["--controllers=*,endpointslice-import-controller", "--shard=1/2"],
+            "needs all Services of all namespaces",
+            "without `--namespaces`",
+        ),
         (&["--leader-elect-renew-deadline=20s"], "must last longer", "15s, 10s, and 2s"),
         (&["--leader-elect-retry-period=9s"], "more than one attempt", "15s, 10s, and 2s"),
         (&["--kubeconfig=absent.yaml"], "cannot read kubeconfig `absent.yaml`", "--kubeconfig"),
@@ -255,7 +264,7 @@ fn the_limit_of_open_files_is_raised_at_start() {
     let child = Command::new("sh")
         .args(["-c", r#"ulimit -S -n 256 && exec "$0" "$@""#, env!("CARGO_BIN_EXE_endpointd")])
         .args(["run", SERVER, "--metrics-bind-address=0", "--secure-port=0"])
-        .args(["--leader-elect=false", "--secure-port=0"])
+        .arg("--leader-elect=false")
         .stderr(Stdio::null())
         .spawn()
         .expect("a shell");
