@@ -215,11 +215,13 @@ impl Simulation {
     /// Pods that were there before the list and are not in it: the engine confirms that.
     fn note_unconfirmed_pods(&mut self, process: usize, revision: u64) {
         let since = self.processes[process].observed().of(WatchedResource::Pods);
+        let delivered = self.processes[process].watch(WatchedResource::Pods).delivered;
         let listed = self.api.pods.list_at(revision);
         let is_listed = |key: &Key| listed.iter().any(|entry| entry.key == *key);
-        let before = self.api.pods.list_at(since).into_iter().map(|entry| entry.key.clone());
-        let deleted: BTreeSet<SharedStr> =
-            before.filter(|key| !is_listed(key)).map(|key| key.namespace).collect();
+        // Before a false list, or known by a later event.
+        let known = [since, delivered].into_iter().flat_map(|at| self.api.pods.list_at(at));
+        let unlisted = known.map(|entry| entry.key.clone()).filter(|key| !is_listed(key));
+        let deleted: BTreeSet<SharedStr> = unlisted.map(|key| key.namespace).collect();
         let unconfirmed = (!deleted.is_empty()).then_some((since, deleted));
         let process = &mut self.processes[process];
         process.unconfirmed_pods = unconfirmed;
