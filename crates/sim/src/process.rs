@@ -75,6 +75,8 @@ pub struct Watch {
     /// The oldest revision whose objects the cache may still hold: lower than `delivered` while
     /// an outdated list is delivered.
     pub known_since: u64,
+    /// Revisions of lists since the last complete one. The cache may hold objects of their first half.
+    pub begun_lists: Vec<u64>,
     pub delay: Duration,
     pub state: WatchState,
     /// Events of an earlier connection are dropped.

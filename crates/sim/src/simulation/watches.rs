@@ -152,7 +152,9 @@ impl Simulation {
         for resource in WatchedResource::DEFAULT {
             let watch = self.processes[process].watch(resource);
             let (connection, delay) = (watch.connection + 1, watch.delay);
-            *watch = Watch { connection, delay, ..Watch::default() };
+            let mut begun_lists = std::mem::take(&mut watch.begun_lists);
+            begun_lists.extend([watch.known_since, watch.delivered]);
+            *watch = Watch { connection, delay, begun_lists, ..Watch::default() };
             self.relist(process, resource);
         }
     }
@@ -163,6 +165,7 @@ impl Simulation {
         (watch.due, watch.is_disconnected, watch.has_false_list) = (None, false, false);
         watch.state = WatchState::Listing(revision);
         watch.known_since = watch.known_since.min(revision);
+        watch.begun_lists.push(revision);
         let connection = watch.connection;
         self.handle_input(process, Input::Watch(resource, WatchSignal::InitStarted));
         let list = self.api.list_at(resource, revision);
@@ -203,6 +206,7 @@ impl Simulation {
         watch.state = WatchState::Live;
         if !is_old {
             (watch.delivered, watch.known_since) = (revision, revision);
+            watch.begun_lists.clear();
         }
         // The engine reacts to an outdated list by asking for another list.
         self.handle_input(
@@ -215,11 +219,13 @@ impl Simulation {
     /// Pods that were there before the list and are not in it: the engine confirms that.
     fn note_unconfirmed_pods(&mut self, process: usize, revision: u64) {
         let since = self.processes[process].observed().of(WatchedResource::Pods);
-        let delivered = self.processes[process].watch(WatchedResource::Pods).delivered;
+        let watch = self.processes[process].watch(WatchedResource::Pods);
+        let mut known = std::mem::take(&mut watch.begun_lists);
+        // What the cache held before a false list, and what it learned from events after a list.
+        known.extend([since, watch.delivered]);
         let listed = self.api.pods.list_at(revision);
         let is_listed = |key: &Key| listed.iter().any(|entry| entry.key == *key);
-        // Before a false list, or known by a later event.
-        let known = [since, delivered].into_iter().flat_map(|at| self.api.pods.list_at(at));
+        let known = known.into_iter().flat_map(|at| self.api.pods.list_at(at));
         let unlisted = known.map(|entry| entry.key.clone()).filter(|key| !is_listed(key));
         let deleted: BTreeSet<SharedStr> = unlisted.map(|key| key.namespace).collect();
         let unconfirmed = (!deleted.is_empty()).then_some((since, deleted));
