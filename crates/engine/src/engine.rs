@@ -44,6 +44,8 @@ pub struct Engine {
     jitter: SplitMix64,
     write_mode: WriteMode,
     is_leading: bool,
+    /// When failed live lists of pods are repeated.
+    repeat_pod_reads_at: Option<MonotonicTime>,
 }
 
 impl Engine {
@@ -60,6 +62,7 @@ impl Engine {
             jitter: SplitMix64::new(settings.seed),
             write_mode: settings.write_mode,
             is_leading: false,
+            repeat_pod_reads_at: None,
         }
     }
 
@@ -105,7 +108,9 @@ impl Engine {
                 return None;
             }
             self.enqueue_affected_by_topology(now);
-            if let Some((work, planned)) = self.deferred.pop_due(now) {
+            if self.repeat_pod_reads_at.is_some_and(|at| at <= now) {
+                self.read_unlisted_pods();
+            } else if let Some((work, planned)) = self.deferred.pop_due(now) {
                 self.resume_deferred(work, planned, now);
             } else {
                 let work = self.controllers.dequeue(now)?;
@@ -125,8 +130,8 @@ impl Engine {
         if !self.can_plan() {
             return None;
         }
-        let due = [self.controllers.next_due(), self.deferred.next_due()].into_iter().flatten();
-        Some(due.min()?.max(self.outage.paused_until()))
+        let due = [self.controllers.next_due(), self.deferred.next_due(), self.repeat_pod_reads_at];
+        Some(due.into_iter().flatten().min()?.max(self.outage.paused_until()))
     }
 
     /// No request is in flight and no effect is waiting: the process can exit.

@@ -96,24 +96,6 @@ impl Cache {
         confirmed
     }
 
-    /// The live list has failed. Returns the Services that select unlisted pods of the namespace.
-    /// Nobody would ask for the other pods again.
-    pub fn keep_selected_unlisted_pods(&mut self, namespace: &SharedStr) -> DirtyKeys {
-        let mut dirty = DirtyKeys::default();
-        let names = self.unlisted_pods.0.get(namespace).cloned().unwrap_or_default();
-        for name in names {
-            let key = Key::new(namespace.clone(), name);
-            let Some(id) = self.pod_id(&key) else { continue };
-            match self.services_of(id).is_empty() {
-                true => self.remove_pod(&key, &mut dirty),
-                false => self.add_affected_by_unlisted(&key, id, &mut dirty),
-            }
-        }
-        dirty.0.sort_unstable();
-        dirty.0.dedup();
-        dirty
-    }
-
     fn add_affected_by_unlisted(&self, key: &Key, id: PodId, dirty: &mut DirtyKeys) {
         for service in self.services_of(id) {
             let key = Key::new(key.namespace.clone(), service.clone());

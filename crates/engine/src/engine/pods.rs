@@ -11,6 +11,7 @@ impl Engine {
     /// Also of pods that no Service selects now. Only the leader asks.
     pub(super) fn read_unlisted_pods(&mut self) {
         if self.can_plan() {
+            self.repeat_pod_reads_at = None;
             for namespace in self.observed.cache().unlisted_namespaces() {
                 self.syncs.read_shared(LiveRead::Pods(namespace));
             }
@@ -24,9 +25,9 @@ impl Engine {
         now: MonotonicTime,
     ) {
         let LiveReadResult::Pods(pods) = result else {
-            // Still unknown: the Services that select them are planned later, and ask again.
-            let dirty = self.observed.keep_selected_unlisted_pods(namespace);
-            return self.controllers.enqueue(dirty, now + NODE_RETRY);
+            // Still unknown, whether a Service selects them now or not: its own list may be short, too.
+            self.repeat_pod_reads_at = Some(now + NODE_RETRY);
+            return;
         };
         let confirmed = self.observed.apply_pods(namespace, &pods);
         self.controllers.note_lost_pods(&confirmed.lost);

@@ -3,16 +3,12 @@
 use endpointd_model::{PodUids, SharedStr, WatchedResource};
 
 use super::Observed;
-use crate::cache::{ConfirmedPods, DirtyKeys};
+use crate::cache::ConfirmedPods;
 
 impl Observed {
     /// A live list of the pods of a namespace, sent after the last list of all pods was complete.
     pub fn apply_pods(&mut self, namespace: &SharedStr, pods: &PodUids) -> ConfirmedPods {
         let epoch = self.epoch_for_reads(WatchedResource::Pods);
         self.cache.apply_live_pods(namespace, pods, epoch)
-    }
-
-    pub fn keep_selected_unlisted_pods(&mut self, namespace: &SharedStr) -> DirtyKeys {
-        self.cache.keep_selected_unlisted_pods(namespace)
     }
 }

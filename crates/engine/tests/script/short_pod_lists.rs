@@ -123,6 +123,20 @@ fn failing_reads_unpublish_nothing() {
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.2 ready"]);
 }
 
+/// Their Service may come back with the next list.
+#[test]
+fn pods_are_kept_if_their_service_is_missing_and_the_read_fails() {
+    let mut cluster = converged(&[("web", 2)]);
+    cluster.reads_fail = true;
+    cluster.list_nothing(WatchedResource::Services);
+    cluster.list_nothing(PODS);
+    cluster.run();
+    cluster.list(WatchedResource::Services);
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready", "10.0.0.2 ready"]);
+    assert_eq!(cluster.sent, [""; 0]);
+}
+
 #[test]
 fn pod_recreated_under_its_name_replaces_the_missing_one() {
     let mut cluster = converged(&[("web", 1)]);
