@@ -3,6 +3,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +22,9 @@ const PROTOCOL: &str = "v4.channel.k8s.io";
 /// The channels of the first port.
 const DATA: u8 = 0;
 const ERROR: u8 = 1;
+
+/// A client that does not answer a close is not waited for any longer.
+const LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// Listens until it is dropped. Ports of pods are ports of 127.0.0.1.
 pub struct FakeKubelet {
@@ -102,6 +106,9 @@ async fn forward(
         }
     }
     socket.close(None).await?;
+    // What the client has sent meanwhile is read. Otherwise the kernel resets the connection, and the last message may be lost.
+    let rest = async { while let Some(Ok(_)) = socket.next().await {} };
+    let _ = tokio::time::timeout(LINGER_MAX, rest).await;
     Ok(())
 }
 
