@@ -130,13 +130,13 @@ impl Controllers {
         match change {
             ObjectChange::ServiceApplied { key, is_replaced } => {
                 if *is_replaced {
-                    self.reset_key(key);
+                    self.reset_key(key, now);
                 }
                 self.states.iter_mut().for_each(|state| state.keys.doubt_absence_of_service(key));
                 self.resync_in_flight(key, now);
             }
             ObjectChange::ServiceDeleted(key, _) => {
-                self.reset_key(key);
+                self.reset_key(key, now);
                 self.resync_in_flight(key, now);
             }
             ObjectChange::NodeObserved(_)
@@ -146,10 +146,10 @@ impl Controllers {
     }
 
     /// The Service is deleted or another one: the state carried between its plans is void.
-    fn reset_key(&mut self, key: &Key) {
+    fn reset_key(&mut self, key: &Key, now: MonotonicTime) {
         for state in &mut self.states {
             if state.queue.phase(key).is_none() {
-                state.keys.remove(key);
+                state.keys.remove(key, now);
             } else if let Some(entry) = state.keys.get_mut(key) {
                 entry.carried = CarriedState::default();
                 state.keys.repairs.remove(key);
@@ -312,9 +312,9 @@ impl ControllerState {
     }
 
     /// A sync ended after the controller was stopped: the next initial sync starts without its results.
-    pub fn abandon(&mut self, key: &Key) {
+    pub fn abandon(&mut self, key: &Key, now: MonotonicTime) {
         self.queue.done(key);
-        self.keys.remove(key);
+        self.keys.remove(key, now);
     }
 
     /// Records the result of a sync, and enqueues its key again if it changed meanwhile or must be

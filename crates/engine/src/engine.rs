@@ -256,7 +256,7 @@ impl Engine {
                 self.on_endpoints_gone(key);
             }
             if let ObjectChange::EndpointsDeleted(key, _) = change {
-                self.drop_key_if_gone(key);
+                self.drop_key_if_gone(key, now);
             }
             if let ObjectChange::Published { resource, key, .. } = change {
                 self.note_edit(*resource, key, now);
@@ -265,12 +265,12 @@ impl Engine {
     }
 
     /// Without a Service and Endpoints there is nothing that this key could be about.
-    fn drop_key_if_gone(&mut self, key: &Key) {
+    fn drop_key_if_gone(&mut self, key: &Key, now: MonotonicTime) {
         let cache = self.observed.cache();
         if !cache.contains(WatchedResource::Services, key)
             && !cache.contains(WatchedResource::Endpoints, key)
         {
-            self.controllers.drop_key_if_idle(key);
+            self.controllers.drop_key_if_idle(key, now);
         }
     }
 
@@ -372,11 +372,11 @@ impl Engine {
             }
             self.record_left_behind(owner, &end);
             self.deferred.release(owner.controller, &owner.key, now);
-            self.drop_key_if_gone(&owner.key);
+            self.drop_key_if_gone(&owner.key, now);
             self.ask_who_edits(owner, now);
             end.result
         } else {
-            state.abandon(&owner.key);
+            state.abandon(&owner.key, now);
             SyncResult::LeadershipLost
         };
         if let Some(summary) = end.summary {

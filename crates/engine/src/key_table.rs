@@ -63,6 +63,12 @@ impl FailureState {
             && *throttled_until <= now
     }
 
+    /// What remains of it when all else is void.
+    fn throttled(self, now: MonotonicTime) -> Option<Self> {
+        let throttled_until = self.throttled_until;
+        (throttled_until > now).then(|| Self { throttled_until, ..Self::default() })
+    }
+
     /// For people, while the key is failing or throttled.
     pub fn message(&self, now: MonotonicTime) -> Option<SharedStr> {
         let throttled = || {
@@ -128,8 +134,12 @@ impl KeyTable {
         &self.totals
     }
 
-    pub fn remove(&mut self, key: &Key) {
-        self.failures.remove(key);
+    /// Drops what is known of the key, except for the time before which the API server wants no
+    /// write of it: that says nothing about the Service that is gone.
+    pub fn remove(&mut self, key: &Key, now: MonotonicTime) {
+        if let Some(throttled) = self.failures.remove(key).and_then(|one| one.throttled(now)) {
+            self.failures.insert(key.clone(), throttled);
+        }
         self.repairs.remove(key);
         if let Some(entry) = self.entries.remove(key) {
             self.totals.subtract(&entry.stats);
@@ -139,11 +149,8 @@ impl KeyTable {
     /// Drops everything, except for the times before which the API server wants no writes.
     pub fn clear(&mut self, now: MonotonicTime) {
         let Self { failures, .. } = std::mem::take(self);
-        let throttled = failures.into_iter().filter_map(|(key, failure)| {
-            let throttled_until = failure.throttled_until;
-            let is_throttled = throttled_until > now;
-            is_throttled.then(|| (key, FailureState { throttled_until, ..FailureState::default() }))
-        });
+        let throttled =
+            failures.into_iter().filter_map(|(key, one)| Some((key, one.throttled(now)?)));
         self.failures = throttled.collect();
     }
 
@@ -231,7 +238,7 @@ mod tests {
             keys.totals().n_by_distribution,
             [(None, 1), (Some("PreferSameZone"), 1)].into()
         );
-        keys.remove(&first);
+        keys.remove(&first, MonotonicTime::START);
         assert_eq!(keys.totals().n_slices, 0);
         assert_eq!(keys.totals().n_by_distribution, [(None, 1)].into());
     }
@@ -243,7 +250,7 @@ mod tests {
         keys.failure_entry(&first).n_failures = 2;
         keys.failure_entry(&second).n_conflicts = 1;
         assert!(keys.is_failing(&first) && !keys.is_failing(&second));
-        keys.remove(&first);
+        keys.remove(&first, MonotonicTime::START);
         keys.clear_failure(&second);
         assert_eq!(keys.failures().count(), 0);
     }

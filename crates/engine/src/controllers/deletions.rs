@@ -3,6 +3,7 @@
 use endpointd_model::{Controller, Key, LiveRead};
 
 use super::Controllers;
+use crate::MonotonicTime;
 use crate::cache::{Cache, DirtyKeys, ObjectChange};
 
 impl Controllers {
@@ -51,10 +52,10 @@ impl Controllers {
     }
 
     /// Drops the entries of a key with neither a Service nor Endpoints, unless it is still queued.
-    pub fn drop_key_if_idle(&mut self, key: &Key) {
+    pub fn drop_key_if_idle(&mut self, key: &Key, now: MonotonicTime) {
         for state in &mut self.states {
             if state.queue.phase(key).is_none() {
-                state.keys.remove(key);
+                state.keys.remove(key, now);
             }
         }
     }

@@ -69,6 +69,43 @@ fn throttled_key_waits_also_after_a_change_of_leadership() {
     assert!(cluster.report().keys.is_empty());
 }
 
+/// Another Service of this name is created while another process leads.
+#[test]
+fn throttled_key_waits_also_after_its_service_was_replaced_without_leadership() {
+    let mut cluster = converged(&[("web", 1)]);
+    throttle_both(&mut cluster, 20);
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    cluster.clear_log();
+    cluster.handle(Input::LeadershipLost);
+    cluster.remove_service(&key("web"));
+    cluster.put_service(Service { uid: "another".into(), ..service("web") });
+    cluster.advance(Duration::from_secs(5));
+    cluster.handle(Input::LeadershipAcquired);
+    cluster.advance(Duration::from_secs(14));
+    assert_eq!(cluster.sent, [""; 0]);
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
+    assert!(cluster.report().keys.is_empty());
+}
+
+#[test]
+fn throttled_key_waits_also_if_the_response_arrives_without_leadership() {
+    let mut cluster = converged(&[("web", 1)]);
+    throttle_both(&mut cluster, 20);
+    cluster.responses_last = true;
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.step_until_sent(2);
+    cluster.handle(Input::LeadershipLost);
+    cluster.run();
+    cluster.clear_log();
+    cluster.handle(Input::LeadershipAcquired);
+    cluster.advance(Duration::from_secs(19));
+    assert_eq!(cluster.sent, [""; 0]);
+    cluster.advance(Duration::from_secs(1));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 unready"]);
+}
+
 /// A webhook of one namespace throttles all of its Services.
 #[test]
 fn throttled_namespace_does_not_delay_others() {
