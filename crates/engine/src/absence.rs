@@ -1,10 +1,13 @@
 //! Deletions that are planned because an object is missing from the cache (B12), or left behind: what
 //! live reads must confirm first, and which of them the deletion limiter counts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use endpointd_model::{Key, LiveRead, LiveReadResult, Write};
 
+use crate::MonotonicTime;
+use crate::backoff::BACKOFF_MAX;
 use crate::cache::{DeletionEvidence, ObjectChange};
 
 /// What a plan that deletes something takes for granted, and live reads must confirm.
@@ -17,11 +20,15 @@ pub struct Assumptions {
     pub present: Vec<LiveRead>,
 }
 
-/// What live reads have found, for the next plan only.
+/// While another read of the same plan fails, what a live read has found counts for so long. It is
+/// twice the longest back-off: reads that fail in turn are still complete at some time.
+const CONFIRMED_MAX: Duration = BACKOFF_MAX.saturating_mul(2);
+
+/// What live reads have found, and when, for the next plan only.
 #[derive(Debug, Default, PartialEq)]
 pub struct ConfirmedFacts {
-    absent: BTreeSet<LiveRead>,
-    present: BTreeSet<LiveRead>,
+    absent: BTreeMap<LiveRead, MonotonicTime>,
+    present: BTreeMap<LiveRead, MonotonicTime>,
 }
 
 /// Deletions that the watch has reported as events since the last plan that did not rest on an
@@ -61,26 +68,33 @@ impl Assumptions {
     /// The live reads that are still to do.
     pub fn unconfirmed(&self, confirmed: &ConfirmedFacts) -> BTreeSet<LiveRead> {
         let absent = self.absent.iter().filter(|read| !confirmed.is_absent(read));
-        let present = self.present.iter().filter(|read| !confirmed.present.contains(read));
+        let present = self.present.iter().filter(|read| !confirmed.present.contains_key(read));
         absent.chain(present).cloned().collect()
     }
 }
 
 impl ConfirmedFacts {
     pub fn is_absent(&self, read: &LiveRead) -> bool {
-        self.absent.contains(read)
+        self.absent.contains_key(read)
     }
 
     /// Returns whether the absence was confirmed.
     pub fn forget_absent(&mut self, read: &LiveRead) -> bool {
-        self.absent.remove(read)
+        self.absent.remove(read).is_some()
     }
 
-    pub fn record(&mut self, read: &LiveRead, result: &LiveReadResult) {
+    /// Much may have changed since: what was found long ago must be read again.
+    pub fn forget_old(&mut self, now: MonotonicTime) {
+        let is_recent = |at: MonotonicTime| now.since(at) <= CONFIRMED_MAX;
+        self.absent.retain(|_, at| is_recent(*at));
+        self.present.retain(|_, at| is_recent(*at));
+    }
+
+    pub fn record(&mut self, read: &LiveRead, result: &LiveReadResult, now: MonotonicTime) {
         match result {
-            LiveReadResult::Absent => drop(self.absent.insert(read.clone())),
+            LiveReadResult::Absent => drop(self.absent.insert(read.clone(), now)),
             LiveReadResult::Object(_) | LiveReadResult::Service(_) => {
-                self.present.insert(read.clone());
+                self.present.insert(read.clone(), now);
             }
             LiveReadResult::Node(_)
             | LiveReadResult::FieldManager(_)

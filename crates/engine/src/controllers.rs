@@ -221,7 +221,10 @@ impl Controllers {
         let keys = &mut self.of_mut(owner).keys;
         keys.record_plan(&owner.key, carried, stats, cooldown);
         let failures = keys.failure_mut(&owner.key);
-        failures.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default()
+        let mut confirmed =
+            failures.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
+        confirmed.forget_old(now);
+        confirmed
     }
 
     /// Two controllers publish the same pods, and must write the same trigger times for them.

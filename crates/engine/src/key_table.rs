@@ -198,8 +198,14 @@ impl KeyTable {
     }
 
     /// What a live read for this key found.
-    pub fn record_read(&mut self, key: &Key, read: &LiveRead, result: &LiveReadResult) {
-        self.failure_entry(key).confirmed.record(read, result);
+    pub fn record_read(
+        &mut self,
+        key: &Key,
+        read: &LiveRead,
+        result: &LiveReadResult,
+        now: MonotonicTime,
+    ) {
+        self.failure_entry(key).confirmed.record(read, result, now);
     }
 
     /// A sync succeeded.

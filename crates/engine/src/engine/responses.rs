@@ -106,7 +106,7 @@ impl Engine {
             return ReadOutcome::Failed(failure);
         }
         self.end_outage(now);
-        self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result);
+        self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result, now);
         let is_gone = owner.controller == Controller::Endpoints
             && matches!(read, LiveRead::Object(..))
             && result == LiveReadResult::Absent;

@@ -38,6 +38,8 @@ pub struct Cluster {
     delayed: VecDeque<Input>,
     /// Live reads fail.
     pub reads_fail: bool,
+    /// Live reads that fail.
+    pub rejects_read: Option<fn(&LiveRead) -> bool>,
     /// `verb resource name`, as sent.
     pub sent: Vec<String>,
     pub live_reads: Vec<LiveRead>,
@@ -77,6 +79,7 @@ impl Cluster {
             write_takes: Duration::ZERO,
             delayed: VecDeque::new(),
             reads_fail: false,
+            rejects_read: None,
             sent: Vec::new(),
             live_reads: Vec::new(),
             event_records: Vec::new(),
@@ -358,7 +361,7 @@ impl Cluster {
     }
 
     pub fn read_now(&self, read: &LiveRead) -> LiveReadResult {
-        if self.reads_fail {
+        if self.reads_fail || self.rejects_read.is_some_and(|rejects| rejects(read)) {
             let message = "no response".into();
             return LiveReadResult::Failed(Failure { kind: FailureKind::ServerError, message });
         }

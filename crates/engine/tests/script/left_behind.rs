@@ -107,6 +107,23 @@ fn a_selector_that_is_back_unknown_to_the_cache_prevents_the_deletion() {
     assert_eq!((endpoints(&cluster, "web").len(), addresses(&cluster, "web").len()), (2, 2));
 }
 
+/// The Service was read long before its Endpoints could be.
+#[test]
+fn a_selector_that_is_back_since_an_old_live_read_prevents_the_deletion() {
+    let mut cluster = deleting(&[("web", 2)]);
+    cluster.put_service(manual("web"));
+    cluster.rejects_read = Some(|read| matches!(read, LiveRead::Object(..)));
+    cluster.run();
+    assert!(cluster.live_reads.contains(&LiveRead::Service(key("web"))));
+    cluster.hold_watch(WatchedResource::Services);
+    cluster.advance(Duration::from_secs(61));
+    cluster.put_service(service("web"));
+    cluster.rejects_read = None;
+    cluster.advance(Duration::from_secs(31));
+    assert_eq!(told(&cluster), [""; 0], "{:?}", cluster.sent);
+    assert_eq!((endpoints(&cluster, "web").len(), addresses(&cluster, "web").len()), (2, 2));
+}
+
 #[test]
 fn endpoints_with_addresses_of_a_user_are_kept() {
     let mut cluster = deleting(&[("web", 1)]);
