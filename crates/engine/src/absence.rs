@@ -20,11 +20,11 @@ pub struct Assumptions {
     pub present: Vec<LiveRead>,
 }
 
-/// While another read of the same plan fails, what a live read has found counts for so long. It is
-/// twice the longest back-off: reads that fail in turn are still complete at some time.
+/// What a live read has found counts for so long after it was sent: another read of the same plan may
+/// fail, or the process may be suspended. It is twice the longest back-off: reads that fail in turn are still complete at some time.
 const CONFIRMED_MAX: Duration = BACKOFF_MAX.saturating_mul(2);
 
-/// What live reads have found, and when, for the next plan only.
+/// What live reads have found, and when they were sent, for the next plan only.
 #[derive(Debug, Default, PartialEq)]
 pub struct ConfirmedFacts {
     absent: BTreeMap<LiveRead, MonotonicTime>,
@@ -90,11 +90,11 @@ impl ConfirmedFacts {
         self.present.retain(|_, at| is_recent(*at));
     }
 
-    pub fn record(&mut self, read: &LiveRead, result: &LiveReadResult, now: MonotonicTime) {
+    pub fn record(&mut self, read: &LiveRead, result: &LiveReadResult, sent_at: MonotonicTime) {
         match result {
-            LiveReadResult::Absent => drop(self.absent.insert(read.clone(), now)),
+            LiveReadResult::Absent => drop(self.absent.insert(read.clone(), sent_at)),
             LiveReadResult::Object(_) | LiveReadResult::Service(_) => {
-                self.present.insert(read.clone(), now);
+                self.present.insert(read.clone(), sent_at);
             }
             LiveReadResult::Node(_)
             | LiveReadResult::FieldManager(_)

@@ -95,7 +95,7 @@ impl Engine {
     pub fn next(&mut self, now: MonotonicTime) -> Option<Effect> {
         loop {
             let is_paused = now < self.outage.paused_until();
-            if let Some(effect) = self.syncs.pop_effect(&self.observed) {
+            if let Some(effect) = self.syncs.pop_effect(&self.observed, now) {
                 if effect == Effect::RelistAll {
                     self.observed.accept_signals();
                 }

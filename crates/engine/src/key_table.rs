@@ -197,15 +197,15 @@ impl KeyTable {
         }
     }
 
-    /// What a live read for this key found.
+    /// What a live read for this key found that was sent at this time.
     pub fn record_read(
         &mut self,
         key: &Key,
         read: &LiveRead,
         result: &LiveReadResult,
-        now: MonotonicTime,
+        sent_at: MonotonicTime,
     ) {
-        self.failure_entry(key).confirmed.record(read, result, now);
+        self.failure_entry(key).confirmed.record(read, result, sent_at);
     }
 
     /// A sync succeeded.

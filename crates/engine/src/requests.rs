@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use endpointd_model::{Key, LiveRead, PublishedResource, ResourceVersion, Uid, Write, WriteResult};
 use hashbrown::HashMap;
 
-use crate::RequestId;
 use crate::cache::{DirtyKeys, ObjectChange, PublishedEvent};
 use crate::in_flight::Owner;
 use crate::observed::ReadBaseline;
 use crate::write_size::approximate_bytes;
+use crate::{MonotonicTime, RequestId};
 
 /// Writes in flight at once, of all controllers together. More would only wait in the API server.
 pub const WRITES_MAX: usize = 64;
@@ -60,6 +60,7 @@ pub struct PendingRead {
     pub owner: Owner,
     pub read: LiveRead,
     pub baseline: ReadBaseline,
+    pub sent_at: MonotonicTime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,14 +106,23 @@ impl Requests {
 
     pub fn register_read(&mut self, owner: &Owner, read: LiveRead) -> RequestId {
         let (owner, baseline) = (owner.clone(), ReadBaseline::default());
-        self.register(PendingRequest::Read(PendingRead { owner, read, baseline }))
+        let sent_at = MonotonicTime::START;
+        self.register(PendingRequest::Read(PendingRead { owner, read, baseline, sent_at }))
     }
 
     /// A read is sent now: only what the watch reports later can be newer than its result. Returns
     /// false if it was cancelled.
-    pub fn start_read(&mut self, id: RequestId, baseline: ReadBaseline) -> bool {
+    pub fn start_read(
+        &mut self,
+        id: RequestId,
+        baseline: ReadBaseline,
+        now: MonotonicTime,
+    ) -> bool {
         match self.pending.get_mut(&id) {
-            Some(PendingRequest::Read(pending)) => pending.baseline = baseline,
+            Some(PendingRequest::Read(pending)) => {
+                pending.baseline = baseline;
+                pending.sent_at = now;
+            }
             Some(PendingRequest::SharedRead(read)) => {
                 return self.shared_reads.get(read) == Some(&id);
             }

@@ -77,8 +77,8 @@ impl Syncs {
     }
 
     /// The next effect that is not a write.
-    pub fn pop_effect(&mut self, observed: &Observed) -> Option<Effect> {
-        self.effects.pop_front().or_else(|| self.pop_read(observed))
+    pub fn pop_effect(&mut self, observed: &Observed, now: MonotonicTime) -> Option<Effect> {
+        self.effects.pop_front().or_else(|| self.pop_read(observed, now))
     }
 
     pub fn pop_write(&mut self) -> Option<Effect> {
@@ -86,10 +86,10 @@ impl Syncs {
         Some(Effect::Send { id, controller, write })
     }
 
-    fn pop_read(&mut self, observed: &Observed) -> Option<Effect> {
+    fn pop_read(&mut self, observed: &Observed, now: MonotonicTime) -> Option<Effect> {
         loop {
             let (id, read) = self.reads.pop()?;
-            if self.requests.start_read(id, observed.read_baseline(&read)) {
+            if self.requests.start_read(id, observed.read_baseline(&read), now) {
                 return Some(Effect::LiveRead { id, read });
             }
             // The watch has reported the node meanwhile.

@@ -93,7 +93,7 @@ impl Engine {
         result: LiveReadResult,
         now: MonotonicTime,
     ) -> ReadOutcome {
-        let PendingRead { owner, read, baseline } = request;
+        let PendingRead { owner, read, baseline, sent_at } = request;
         if self.observed.is_superseded(read, &result, baseline) {
             return ReadOutcome::Superseded;
         }
@@ -106,7 +106,7 @@ impl Engine {
             return ReadOutcome::Failed(failure);
         }
         self.end_outage(now);
-        self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result, now);
+        self.controllers.of_mut(owner).keys.record_read(&owner.key, read, &result, *sent_at);
         let is_gone = owner.controller == Controller::Endpoints
             && matches!(read, LiveRead::Object(..))
             && result == LiveReadResult::Absent;

@@ -68,6 +68,28 @@ fn failing_live_reads_prevent_deletes() {
     assert_eq!(cluster.sent, ["delete endpoints web"]);
 }
 
+/// While the process is suspended, the Service may be created again.
+#[test]
+fn absence_found_before_a_suspension_is_read_again() {
+    let mut cluster = converged(&[("web", 1)]);
+    cluster.remove_service(&key("web"));
+    let (id, read) = loop {
+        match cluster.engine.next(cluster.now) {
+            Some(Effect::LiveRead { id, read }) => break (id, read),
+            Some(other) => cluster.perform(other),
+            None => assert!(cluster.deliver(), "no live read"),
+        }
+    };
+    let found = cluster.read_now(&read);
+    assert_eq!(found, LiveReadResult::Absent);
+    cluster.now = cluster.now + Duration::from_secs(120);
+    cluster.clear_log();
+    cluster.handle(Input::LiveReadResult(id, found));
+    cluster.run();
+    assert_eq!(cluster.live_reads, [read], "it is read again");
+    assert_eq!(cluster.sent, ["delete endpoints web"]);
+}
+
 #[test]
 fn leader_election_lock_is_never_deleted() {
     let mut cluster = converged(&[]);
