@@ -12,7 +12,7 @@ use crate::script::Script;
 const ACTIONS: usize = 2000;
 /// Seeds tried before the fault schedules, and in total.
 const SEEDS_FIRST: u64 = 60;
-const SEEDS_MAX: u64 = 1000;
+const SEEDS_MAX: u64 = 2000;
 
 /// The first run that broke a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
