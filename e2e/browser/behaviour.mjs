@@ -1,6 +1,6 @@
 // What a visitor does: roll-outs, one Service, a cut stream, many Services, the keyboard.
 
-import { check, startProxy, until } from "./harness.mjs";
+import { check, startProxy, startReplica, until } from "./harness.mjs";
 
 const row = (page, key) => page.locator(`.row[data-key="${key}"]`);
 const text = (locator) => locator.innerText();
@@ -153,6 +153,53 @@ export async function theKeyboardIsEnough({ page: open, playground }) {
     check(outline, "the focus is visible");
   }
   check(reached.has("rollout") && reached.has("api-outage"), `Tab reaches the buttons: ${[...reached]}`);
+}
+
+/** A page that is open while the leader changes says so, and continues with the new leader. */
+export async function anotherLeaderTakesOver({ page: open, playground, program }) {
+  const first = await startReplica(program, playground.kubeconfig);
+  await until("the first leads", async () => (await first.leadership()) === "leading");
+  const second = await startReplica(program, playground.kubeconfig);
+  const proxy = await startProxy(first.origin);
+  const page = await open();
+  await page.goto(proxy.url);
+  await page.locator(".live[data-state=live]").waitFor();
+  const leader = page.locator(".figure:has-text('Leader') dd");
+  await until("this process leads", async () => (await text(leader)) === "this process");
+  const loadsBefore = proxy.heads.filter((head) => /^GET \/api\/v1\/services /.test(head)).length;
+  first.freeze();
+  await until("the second leads", async () => (await second.leadership()) === "leading");
+  first.thaw();
+  await page.locator("#banner:has-text('on standby')").waitFor();
+  proxy.goTo(second.origin);
+  await until("no banner", async () => page.locator("#banner").isHidden());
+  await until("the other process leads", async () => (await text(leader)) === "this process");
+  await page.locator(".live[data-state=live]").waitFor();
+  const loads = proxy.heads.filter((head) => /^GET \/api\/v1\/services /.test(head)).length;
+  check(loads === loadsBefore + 1, `the rows are those of the other process: ${loads - loadsBefore} loads`);
+  proxy.stop();
+  await Promise.all([first.stop(), second.stop()]);
+}
+
+/** Who asks for the endpoints of whom, and whether its owner agrees. */
+export async function importsShowTheirConsent({ page: open, playground }) {
+  const page = await open();
+  await page.goto(`${playground.url}#/waiting`);
+  const asked = page.locator(".imports li").first();
+  await until("the import", async () => /shop\/web/.test(await text(asked)) && /has its endpoints/.test(await text(asked)));
+  check(/\d+ endpoints, \d+ ready/.test(await text(asked)), `its endpoints: ${await text(asked)}`);
+  const consumer = await text(asked.locator("a").first());
+  await page.locator("#controls [data-action=consent]").click();
+  await until("no consent", async () => /no consent/.test(await text(asked)) && /does not permit it/.test(await text(asked)));
+  await page.keyboard.press("1");
+  await until("the row says so", async () => /not imported: no consent/.test(await text(row(page, consumer))));
+  await page.locator("#controls [data-action=consent]:has-text('Give consent')").click();
+  await row(page, consumer).click();
+  await page.locator(".facts .tag.good:has-text('endpoints of shop/web: has its endpoints')").waitFor();
+  check(!/of another writer/.test(await text(page.locator(".facts"))), "imported slices are ours");
+  await page.goto(`${playground.url}#/service/shop/web`);
+  await page.locator(`.side h2:has-text('Also published by')`).waitFor();
+  await page.locator(`.side a:has-text('${consumer}')`).waitFor();
 }
 
 /** An outage of the API server is a banner and waiting keys, and ends. */

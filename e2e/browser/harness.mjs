@@ -40,7 +40,10 @@ export async function launch({ tools, chromium }) {
 
 /** A playground until `stop`; `url` is the address of its page. */
 export async function startPlayground(program, args = []) {
-  const child = spawn(program, ["playground", "--page-port", "0", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const folder = mkdtempSync(path.join(os.tmpdir(), "endpointd-playground-"));
+  const kubeconfig = path.join(folder, "kubeconfig");
+  const flags = ["--page-port", "0", "--kubeconfig-out", kubeconfig, ...args];
+  const child = spawn(program, ["playground", ...flags], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise((resolve) => { child.on("exit", resolve); });
   // Also if a test program fails before it stops the playground.
   process.on("exit", () => child.kill("SIGKILL"));
@@ -55,6 +58,7 @@ export async function startPlayground(program, args = []) {
   return {
     url,
     origin: new URL(url).origin,
+    kubeconfig,
     act: async (action, service = null) => {
       const response = await fetch(new URL("/api/v1/playground", url), {
         method: "POST",
@@ -64,13 +68,42 @@ export async function startPlayground(program, args = []) {
       return response.json();
     },
     get: async (where) => (await fetch(new URL(where, url))).json(),
-    stop: async () => { child.kill("SIGTERM"); await ended; },
+    stop: async () => { child.kill("SIGTERM"); await ended; rmSync(folder, { recursive: true, force: true }); },
+  };
+}
+
+/** A replica of the daemon that elects a leader with others, for a namespace without Services. */
+export async function startReplica(program, kubeconfig) {
+  const flags = [
+    "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
+    "--leader-elect-resource-namespace=shop", "--leader-elect-resource-name=replicas", "--namespaces=nothing-here",
+    "--metrics-bind-address=127.0.0.1:0", "--secure-port=0",
+  ];
+  const child = spawn(program, ["run", "--kubeconfig", kubeconfig, ...flags], { stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise((resolve) => { child.on("exit", resolve); });
+  process.on("exit", () => child.kill("SIGKILL"));
+  const log = [];
+  const origin = await new Promise((resolve, reject) => {
+    readline.createInterface({ input: child.stderr }).on("line", (line) => {
+      log.push(line);
+      const found = /status_address=(\S+)/.exec(line);
+      if (found) resolve(`http://${found[1]}`);
+    });
+    child.on("exit", (code) => reject(new Error(`the replica ended with ${code}: ${log.join("\n")}`)));
+  });
+  return {
+    origin,
+    leadership: async () => (await (await fetch(`${origin}/report`)).json()).process.leadership.state,
+    /** As if its machine had no time for it; the others take its Lease. */
+    freeze: () => child.kill("SIGSTOP"),
+    thaw: () => child.kill("SIGCONT"),
+    stop: async () => { child.kill("SIGKILL"); await ended; },
   };
 }
 
 /** Forwards connections to `origin`; `cut` closes all of them and refuses new ones. */
 export async function startProxy(origin) {
-  const { hostname, port } = new URL(origin);
+  let { hostname, port } = new URL(origin);
   const sockets = new Set();
   const heads = [];
   let isCut = false;
@@ -94,6 +127,8 @@ export async function startProxy(origin) {
     heads,
     cut() { isCut = true; sockets.forEach((socket) => socket.destroy()); },
     restore() { isCut = false; },
+    /** As `endpointd dashboard` does when another pod leads. */
+    goTo(other) { ({ hostname, port } = new URL(other)); sockets.forEach((socket) => socket.destroy()); },
     stop() { this.cut(); server.close(); },
   };
 }

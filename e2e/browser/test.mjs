@@ -35,7 +35,7 @@ for (const [name, test] of chosen) {
     return pages.at(-1);
   };
   try {
-    const note = await test({ page, playground, large, images: values.images });
+    const note = await test({ page, playground, large, images: values.images, program: values.program });
     const errors = pages.flatMap((one) => one.errors);
     if (errors.length > 0) throw new Error(`errors in the page: ${errors.join("; ")}`);
     console.log(`ok ${name}, ${((Date.now() - started) / 1000).toFixed(1)} s${note ? `: ${note}` : ""}`);

@@ -5,7 +5,7 @@ use std::io;
 use std::process::Command;
 
 use anyhow::{Result, bail};
-use endpointd_control_plane::go_tool::HELM;
+use endpointd_control_plane::go_tool::{HELM, KREW};
 
 use crate::{browser, control_plane, dist, image};
 
@@ -31,7 +31,9 @@ pub fn run() -> Result<()> {
         .filter(|program| !program.is_installed())
         .try_for_each(DebianProgram::install)?;
     image::install_target()?;
-    HELM.find_or_build().map_err(control_plane::with_hint)?;
+    for tool in [HELM, KREW] {
+        tool.find_or_build().map_err(control_plane::with_hint)?;
+    }
     browser::install_packages()
 }
 

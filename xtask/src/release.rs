@@ -44,15 +44,17 @@ pub fn run(args: &Args) -> Result<()> {
         Release { folder: root.join(&args.output), time: image::source_time(&root)?, root };
     release.create_folder()?;
     release.write_chart()?;
-    let flavours = [Flavour::Static, Flavour::Dist];
-    for flavour in flavours.into_iter().filter(|flavour| !args.without.contains(flavour)) {
+    let is_wanted = |flavour: &Flavour| !args.without.contains(flavour);
+    let flavours = [Flavour::Static, Flavour::Dist].into_iter().filter(is_wanted);
+    // The first one needs the least of the machine where the plugin runs.
+    for (n, flavour) in flavours.enumerate() {
         let given = args.program.iter().find(|(of, _)| *of == flavour);
         let program =
             given.map_or_else(|| flavour.build_program(), |(_, path)| Ok(path.clone()))?;
         release.write_program(flavour, &program)?;
         release.write_image(flavour, &program)?;
-        if flavour == Flavour::Static {
-            release.write_plugin(&program, &args.homepage)?;
+        if n == 0 {
+            release.write_plugin(flavour, &program, &args.homepage)?;
         }
     }
     release.write_checksums()?;
@@ -133,11 +135,11 @@ impl Release {
         )
     }
 
-    /// The archive of the plugin, and the manifest of krew with its checksum. Other platforms keep
-    /// their placeholders: they are built elsewhere.
-    fn write_plugin(&self, program: &Path, homepage: &str) -> Result<()> {
+    /// The archive of the plugin, and the manifest of krew for this platform. Others are built
+    /// elsewhere, and krew rejects a manifest in which one of them has no checksum.
+    fn write_plugin(&self, flavour: Flavour, program: &Path, homepage: &str) -> Result<()> {
         let architecture = image::architecture()?;
-        let Documents { notices, .. } = image::documents(Flavour::Static, &[])?;
+        let Documents { notices, .. } = image::documents(flavour, &[])?;
         let archive = Archive::default()
             .program("kubectl-endpointd", program)
             .file("LICENSE", &self.root.join("LICENSE"))
@@ -173,12 +175,18 @@ impl Release {
     }
 }
 
-/// The krew manifest without its first comment, which is about the template.
+/// The krew manifest without its first comment, which is about the template, and without platforms that
+/// have no checksum.
 fn filled(template: &str, homepage: &str, placeholder: &str, sum: &str) -> String {
+    const PLATFORM: &str = "    - selector:\n";
     let lines = template.lines().skip_while(|line| line.starts_with('#'));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     let text = text.replace(placeholder, sum).replace("URL", homepage);
-    text.replace("VERSION", &format!("v{VERSION}"))
+    let text = text.replace("VERSION", &format!("v{VERSION}"));
+    let mut parts = text.split(PLATFORM);
+    let head = parts.next().unwrap_or_default();
+    let platforms = parts.filter(|platform| !platform.contains("SHA256_"));
+    head.chars().chain(platforms.flat_map(|one| PLATFORM.chars().chain(one.chars()))).collect()
 }
 
 /// The standard output of a command of the program.
@@ -196,9 +204,11 @@ mod tests {
 
     #[test]
     fn placeholders_of_the_krew_manifest_are_filled() {
-        let template =
-            "# A template\n# of VERSION\nversion: VERSION\nuri: URL/VERSION\nsha256: SUM\n";
-        let text = filled(template, "https://x", "SUM", "ab");
-        assert_eq!(text, format!("version: v{VERSION}\nuri: https://x/v{VERSION}\nsha256: ab\n"));
+        let template = "# A template\n# of VERSION\nversion: VERSION\nplatforms:\n    - selector:\n        \
+                        uri: URL/VERSION\n        sha256: SHA256_A\n    - selector:\n        sha256: SHA256_B\n";
+        let text = filled(template, "https://x", "SHA256_A", "ab");
+        let platform =
+            format!("    - selector:\n        uri: https://x/v{VERSION}\n        sha256: ab\n");
+        assert_eq!(text, format!("version: v{VERSION}\nplatforms:\n{platform}"));
     }
 }

@@ -11,7 +11,7 @@ use endpointd_plan::ClusterState;
 
 /// The published object that a write replaces or deletes.
 pub fn object_before(cluster: &ClusterState, write: &Write) -> Option<Object> {
-    use endpointd_model::PublishedResource::{Endpoints, ServiceStatus, Slices};
+    use endpointd_model::PublishedResource::{Endpoints, MultiCluster, ServiceStatus, Slices};
 
     let key = write.key();
     match write.resource() {
@@ -20,6 +20,8 @@ pub fn object_before(cluster: &ClusterState, write: &Write) -> Option<Object> {
         ServiceStatus => {
             cluster.services.get(&key).cloned().map(|one| Object::ServiceStatus(one.into()))
         }
+        // No plan for one cluster writes them.
+        MultiCluster(_) => None,
     }
 }
 
@@ -135,6 +137,7 @@ fn parts(object: &Object) -> Parts {
         Object::Slice(slice) => slice_parts(&mut parts, slice),
         Object::Endpoints(endpoints) => endpoints_parts(&mut parts, endpoints),
         Object::ServiceStatus(status) => status_parts(&mut parts, status),
+        Object::MultiCluster(_) => {}
     }
     meta_parts(&mut parts, object.meta());
     parts

@@ -10,6 +10,7 @@ mod what_if;
 
 use endpointd_client::Client;
 use endpointd_explain::Objects;
+use endpointd_model::Key;
 use serde_json::Value;
 
 pub use self::connect::{cannot_connect, connect, connect_options, run_async, unreachable};
@@ -35,11 +36,13 @@ pub struct Loaded {
     pub scope: Scope,
 }
 
-/// Reads the namespace, or all of them, from the cluster; or the files, if there are some.
+/// Reads the namespace, or all of them, from the cluster; or the files, if there are some. `service` is
+/// the only one that is asked about.
 pub async fn load(
     connect_flags: &ConnectFlags,
     namespace: &NamespaceFlags,
     files: &FileFlags,
+    service: Option<&str>,
 ) -> Result<Loaded, CliError> {
     if !files.files.is_empty() {
         let objects = read_files(files)?;
@@ -50,7 +53,10 @@ pub async fn load(
         return Ok(Loaded { objects, client: None, scope });
     }
     let client = connect(connect_flags).await?;
-    let scope = namespace.scope(Some(&client));
+    let scope = match (namespace.scope(Some(&client)), service) {
+        (Scope::Namespace(namespace), Some(name)) => Scope::Service(Key::new(namespace, name)),
+        (scope, _) => scope,
+    };
     let objects = read_live(&client, &scope).await?;
     Ok(Loaded { objects, client: Some(client), scope })
 }

@@ -62,6 +62,7 @@ async fn serve(flags: &Flags) -> Result<(), CliError> {
     }
     tokio::select! {
         () = forward::accept(&listener, &forward) => {}
+        () = forward.follow() => {}
         _ = tokio::signal::ctrl_c() => {}
     }
     Ok(())

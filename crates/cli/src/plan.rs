@@ -65,7 +65,7 @@ pub fn plans<'a>(
     let mut pairs: BTreeSet<(Key, Controller)> = BTreeSet::new();
     for &controller in &request.controllers {
         let keys = match &request.selection {
-            KeySelection::All => &indexed.keys(controller) - &loaded.malformed,
+            KeySelection::All => &indexed.keys(controller, &request.settings) - &loaded.malformed,
             KeySelection::Named(keys) => keys.clone(),
         };
         pairs.extend(keys.into_iter().map(|key| (key, controller)));

@@ -1,5 +1,6 @@
 //! `endpointd run`: runs the controllers against a cluster until a signal.
 
+mod clusters;
 mod descriptor_limit;
 mod flags;
 mod log;
@@ -25,7 +26,7 @@ pub fn run(flags: &Flags, flag_values: FlagValues) -> Result<(), CliError> {
     let log_level = log::start(flags.log_format, flags.log_level);
     let page = PageOptions {
         connect: options.connect.clone(),
-        settings: options.settings.plan,
+        settings: options.settings.plan.clone(),
         playground: None,
     };
     let options = Options {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use endpointd_model::Controller;
+use endpointd_model::{Controller, InvalidControllerName, SliceManagers};
 use endpointd_plan::{AnnotationPolicy, OrphanPolicy, Settings};
 
 use crate::cli_error::CliError;
@@ -43,9 +43,38 @@ pub struct LimitFlags {
     #[command(flatten)]
     pub annotations: AnnotationFlags,
 
+    #[command(flatten)]
+    pub instance: InstanceFlags,
+
     /// What to do with Endpoints and slices of Services that had a selector before: keep, delete
     #[arg(long, value_name = "POLICY", default_value = "keep")]
     pub orphan_policy: String,
+}
+
+/// Whose slices are this instance's own.
+#[derive(Args)]
+pub struct InstanceFlags {
+    /// Name of this instance: its slices get `managed-by` labels of their own, others are foreign
+    ///
+    /// As in `endpointslice-controller.NAME` instead of `endpointslice-controller.k8s.io`.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub controller_name: Option<String>,
+}
+
+impl InstanceFlags {
+    pub fn managers(&self) -> Result<SliceManagers, CliError> {
+        let Some(name) = &self.controller_name else { return Ok(SliceManagers::default()) };
+        SliceManagers::named(name).map_err(|InvalidControllerName| {
+            let most = SliceManagers::NAME_BYTES_MAX;
+            CliError::new(
+                format!("`--controller-name` cannot be part of a label value: `{name}`"),
+                format!(
+                    "1 to {most} lower-case letters, digits, and `-` between them, as in \
+                     `--controller-name blue`"
+                ),
+            )
+        })
+    }
 }
 
 /// Annotations that Kubernetes ignores.
@@ -86,11 +115,24 @@ impl LimitFlags {
             tolerate_unready_annotation: self.annotations.policy(),
             orphan_policy: orphan_policy(&self.orphan_policy)?,
             services_seen: defaults.services_seen,
+            managers: self.instance.managers()?,
         })
     }
 }
 
 impl ControllersFlag {
+    /// The controllers whose plans need the objects of one cluster only.
+    pub fn selected_of_one_cluster(&self) -> Result<BTreeSet<Controller>, CliError> {
+        let selected = self.selected()?;
+        if selected.contains(&Controller::MultiCluster) {
+            return Err(CliError::new(
+                format!("`{}` needs objects of several clusters", Controller::MultiCluster.name()),
+                "`endpointd plan --cluster` plans it",
+            ));
+        }
+        Ok(selected)
+    }
+
     /// The first entry that names a controller decides; `*` stands for those of Kubernetes without an
     /// entry.
     /// Upstream: `IsControllerEnabled` in k8s.io/controller-manager.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use endpointd_model::{
-    LiveRead, LiveReadResult, Object, PodUids, Timestamp, WatchSignal, WatchedResource, Write,
-    WriteResult,
+    LiveRead, LiveReadResult, Object, PodUids, Scope, Timestamp, WatchSignal, WatchedResource,
+    Write, WriteResult,
 };
 use endpointd_wire::Encoding;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
@@ -18,7 +18,6 @@ use crate::rate_limiter::RateLimiter;
 use crate::request::{Accept, ApiRequest};
 use crate::response;
 use crate::rollback::RollbackReporter;
-use crate::scope::Scope;
 use crate::stats::RequestStats;
 use crate::transport::{ApiResponse, Transport, TransportError};
 use crate::watcher;
@@ -44,6 +43,7 @@ pub struct Client {
     slots: Arc<Semaphore>,
     rollbacks: Arc<RollbackReporter>,
     pub(crate) scope: Arc<Scope>,
+    pub(crate) controller_name: Option<Arc<str>>,
 }
 
 /// What the server supports; assumed until it refuses.
@@ -67,10 +67,11 @@ impl Client {
             streaming_lists_after: Mutex::new(Instant::now()),
         });
         let scope = Arc::new(options.scope.clone());
+        let controller_name = options.controller_name.as_deref().map(Arc::from);
         let transport = Arc::new(Transport::connect(options).await?);
         let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
         let rollbacks = Arc::default();
-        Ok(Self { transport, rate_limiter, capabilities, slots, rollbacks, scope })
+        Ok(Self { transport, rate_limiter, capabilities, slots, rollbacks, scope, controller_name })
     }
 
     /// Uses JSON for all further requests, for servers whose protobuf is broken.

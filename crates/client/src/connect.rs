@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::scope::Scope;
+use endpointd_model::Scope;
 
 /// `None` means the default. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the
 /// service account of this pod.
@@ -22,6 +22,8 @@ pub struct ConnectOptions {
     pub user_agent: String,
     /// What the process looks at.
     pub scope: Scope,
+    /// `--controller-name`, for the Lease.
+    pub controller_name: Option<String>,
 }
 
 /// An error message, and a hint how to solve it.

@@ -15,7 +15,7 @@ mod http_service;
 mod rate_limiter;
 mod request;
 mod rollback;
-mod scope;
+mod scope_query;
 mod stats;
 mod transport;
 
@@ -33,6 +33,5 @@ pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
 pub use now::Now;
 pub use port_forward::{PodConnection, PortForwarder};
-pub use scope::{NamespaceScope, SHARDS_MAX, Scope, Shard};
 pub use stats::{RequestDuration, RequestKind, RequestStats};
 pub use value_read::{Content, ListOptions, Preconditions, ReadError, ValueList, ValueResponse};

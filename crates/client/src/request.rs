@@ -1,14 +1,14 @@
 //! Requests as values: method, path, body. Building one sends nothing.
 
 use endpointd_model::{
-    Key, LiveRead, Object, PublishedResource, ResourceVersion, WatchedResource, Write,
+    Key, LiveRead, Object, PublishedResource, ResourceVersion, Scope, WatchedResource, Write,
 };
 use endpointd_wire::{Bytes, Encoding, PATCH_MEDIA_TYPE, encode, encode_delete};
 use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 
 use crate::http_service::Pool;
-use crate::scope::Scope;
+use crate::scope_query;
 
 /// Metadata with `managedFields` can have several kilobytes.
 const NAMESPACE_PAGE_PODS: u32 = 500;
@@ -66,9 +66,13 @@ pub(crate) fn group_path(resource: &str) -> &'static str {
         "endpointslices" => "/apis/discovery.k8s.io/v1",
         "leases" => "/apis/coordination.k8s.io/v1",
         "referencegrants" => "/apis/gateway.networking.k8s.io/v1",
+        "serviceexports" | "serviceimports" => "/apis/multicluster.x-k8s.io/v1beta1",
         _ => "/api/v1",
     }
 }
+
+/// Services with the label of an import.
+const DERIVED_FILTER: &str = "&labelSelector=multicluster.kubernetes.io%2Fservice-name";
 
 /// Where the objects of a watched resource are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +80,17 @@ pub(crate) struct Location {
     /// The part of the path before the namespace.
     pub(crate) group: &'static str,
     pub(crate) resource: &'static str,
+    /// The end of the query of lists and watches.
+    pub(crate) filter: &'static str,
 }
 
 impl From<WatchedResource> for Location {
     fn from(resource: WatchedResource) -> Self {
-        let resource = resource.as_str();
-        Self { group: group_path(resource), resource }
+        let (resource, filter) = match resource {
+            WatchedResource::DerivedServices => ("services", DERIVED_FILTER),
+            other => (other.as_str(), ""),
+        };
+        Self { group: group_path(resource), resource, filter }
     }
 }
 
@@ -117,6 +126,19 @@ impl ApiRequest {
                 let path = format!("{}/status", object_path("services", &key));
                 (Method::PATCH, path, encode(Encoding::Json, object))
             }
+            Write::Create(object @ Object::MultiCluster(_)) => {
+                content_type = Encoding::Json.media_type();
+                (Method::POST, objects_path(resource, &key.namespace), encode(encoding, object))
+            }
+            Write::Update(object @ Object::MultiCluster(_)) => {
+                content_type = Encoding::Json.media_type();
+                let (resource, subresource) = match resource.strip_suffix("/status") {
+                    Some(resource) => (resource, "/status"),
+                    None => (resource, ""),
+                };
+                let path = format!("{}{subresource}", object_path(resource, &key));
+                (Method::PUT, path, encode(encoding, object))
+            }
             Write::Create(object) => {
                 (Method::POST, objects_path(resource, &key.namespace), encode(encoding, object))
             }
@@ -144,15 +166,22 @@ impl ApiRequest {
                 ("services/status", object_path("services", key), key.to_string())
             }
             LiveRead::Object(resource, key) | LiveRead::FieldManager(resource, key) => {
-                (resource.as_str(), object_path(resource.as_str(), key), key.to_string())
+                // The object has its status.
+                let name = resource.as_str();
+                let name = name.strip_suffix("/status").unwrap_or(name);
+                (name, object_path(name, key), key.to_string())
             }
             LiveRead::Pods(namespace) => return Self::of_pods(namespace, None),
+            // The caller sends it to that cluster.
+            LiveRead::Source(_, read) => return Self::of_live_read(read),
         };
         let accept = match read {
             LiveRead::FieldManager(..) => Accept::JsonObjectMetadata,
-            LiveRead::Service(_) | LiveRead::Node(_) | LiveRead::Object(..) | LiveRead::Pods(_) => {
-                Accept::Any
-            }
+            LiveRead::Service(_)
+            | LiveRead::Node(_)
+            | LiveRead::Object(..)
+            | LiveRead::Pods(_)
+            | LiveRead::Source(..) => Accept::Any,
         };
         Self { name, path, accept, ..Self::new(Method::GET, "get", resource) }
     }
@@ -174,8 +203,8 @@ impl ApiRequest {
         token: Option<&str>,
         n_objects_max: u32,
     ) -> Self {
-        let Location { group, resource } = location.into();
-        let mut path = format!("{group}/{resource}?limit={n_objects_max}");
+        let Location { group, resource, filter } = location.into();
+        let mut path = format!("{group}/{resource}?limit={n_objects_max}{filter}");
         if let Some(token) = token {
             path.push_str("&continue=");
             path.extend(escape(token));
@@ -185,7 +214,7 @@ impl ApiRequest {
 
     /// A consistent list of at most one object: the named one, if there is one.
     pub(crate) fn of_check(location: impl Into<Location>, key: Option<&Key>) -> Self {
-        let Location { group, resource } = location.into();
+        let Location { group, resource, filter: _ } = location.into();
         let path = match key {
             None => format!("{group}/{resource}?limit=1"),
             Some(Key { namespace, name }) => {
@@ -200,9 +229,10 @@ impl ApiRequest {
     }
 
     pub(crate) fn of_watch(location: impl Into<Location>, start: Start, timeout_secs: u64) -> Self {
-        let Location { group, resource } = location.into();
+        let Location { group, resource, filter } = location.into();
         let mut path = format!(
-            "{group}/{resource}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}"
+            "{group}/{resource}?watch=1&allowWatchBookmarks=true&timeoutSeconds={timeout_secs}\
+             {filter}"
         );
         match start {
             Start::Everything => {
@@ -220,12 +250,12 @@ impl ApiRequest {
     pub(crate) fn in_scope(mut self, resource: WatchedResource, scope: &Scope) -> Self {
         let name = resource.as_str();
         let everywhere = format!("{}/{name}?", group_path(name));
-        if let Some(namespace) = scope.only_namespace(resource)
+        if let Some(namespace) = scope_query::only_namespace(scope, resource)
             && let Some(query) = self.path.strip_prefix(&everywhere)
         {
             self.path = format!("{}?{query}", objects_path(name, namespace));
         }
-        self.path.push_str(&scope.query(resource));
+        self.path.push_str(&scope_query::query(scope, resource));
         self
     }
 

@@ -1,8 +1,8 @@
 //! Turns responses into results of writes and live reads, which say what to do next.
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Failure, FailureKind, LiveRead, LiveReadResult, Node, Object,
-    PublishedResource, Service, Write, WriteResult,
+    EndpointSlice, Endpoints, Failure, FailureKind, LiveRead, LiveReadResult, MultiClusterObject,
+    MultiClusterResource, Node, Object, PublishedResource, Service, Write, WriteResult,
 };
 use endpointd_wire::{
     Decoded, Encoding, PodUidPage, SentObject, Status, decode, decode_field_manager,
@@ -100,6 +100,7 @@ pub(crate) fn live_read_result(
         }
         LiveRead::Node(name) => name,
         LiveRead::Pods(namespace) => namespace,
+        LiveRead::Source(_, read) => return live_read_result(request, read, Ok(response)),
     };
     match response.code {
         200 => {}
@@ -121,6 +122,7 @@ pub(crate) fn live_read_result(
             LiveRead::Pods(_) => decode_pod_uids(&response.body)
                 .map(|page| LiveReadResult::Pods(page.pods))
                 .map_err(|error| error.to_string()),
+            LiveRead::Source(..) => Err("it was read from the wrong cluster".to_owned()),
         };
     read.unwrap_or_else(|reason| LiveReadResult::Failed(undecodable(request, &reason)))
 }
@@ -165,6 +167,23 @@ fn decode_published(resource: PublishedResource, response: &ApiResponse) -> Resu
         PublishedResource::Endpoints => decode_object::<Endpoints>(response).map(Object::Endpoints),
         PublishedResource::ServiceStatus => {
             decode_object::<Service>(response).map(|one| Object::ServiceStatus(one.into()))
+        }
+        PublishedResource::MultiCluster(resource) => {
+            let object = match resource {
+                MultiClusterResource::Imports => {
+                    MultiClusterObject::Import(decode_object(response)?)
+                }
+                MultiClusterResource::ImportStatus => {
+                    MultiClusterObject::ImportStatus(decode_object(response)?)
+                }
+                MultiClusterResource::ExportStatus => {
+                    MultiClusterObject::ExportStatus(decode_object(response)?)
+                }
+                MultiClusterResource::Derived => {
+                    MultiClusterObject::Derived(decode_object(response)?)
+                }
+            };
+            Ok(Object::MultiCluster(object))
         }
     }
 }

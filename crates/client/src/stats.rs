@@ -1,10 +1,12 @@
-//! Counts and durations of requests, for metrics.
+//! Counts and durations of requests, and bytes of watches, for metrics.
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use endpointd_model::WatchedResource;
 use http::Method;
 
 use crate::request::ApiRequest;
@@ -30,6 +32,7 @@ pub struct RequestStats {
     // At most verbs × resources × codes: a few dozen.
     counts: Mutex<BTreeMap<RequestKind, u64>>,
     durations: Mutex<Vec<RequestDuration>>,
+    received: [AtomicU64; WatchedResource::ALL.len()],
 }
 
 /// How long one request took, until the head of its response or an error.
@@ -49,6 +52,17 @@ impl RequestStats {
     /// Of the requests since the last call.
     pub fn take_durations(&self) -> Vec<RequestDuration> {
         mem::take(&mut *self.durations.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Bytes of the lists and watches of a resource since the start.
+    pub fn received(&self, resource: WatchedResource) -> u64 {
+        self.received[resource as usize].load(Ordering::Relaxed)
+    }
+
+    /// A part of a list or watch, before it is decoded and before the scope drops any of it.
+    pub(crate) fn count_received(&self, resource: WatchedResource, n_bytes: usize) {
+        let n_bytes = u64::try_from(n_bytes).unwrap_or(u64::MAX);
+        self.received[resource as usize].fetch_add(n_bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self, request: &ApiRequest, code: Option<u16>, took: Duration) {

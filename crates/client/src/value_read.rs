@@ -58,6 +58,8 @@ pub struct ValueList {
     pub kind: String,
     pub api_version: String,
     pub items: Vec<Value>,
+    /// The server has more of them: the list ends at [`ListOptions::n_objects_max`].
+    pub has_more: bool,
 }
 
 /// A successful response.
@@ -171,6 +173,7 @@ impl Client {
             token = page.metadata.token.unwrap_or_default();
             let is_enough = options.n_objects_max.is_some_and(|max| list.items.len() >= max);
             if token.is_empty() || is_enough {
+                list.has_more = !token.is_empty();
                 return Ok(list);
             }
         }

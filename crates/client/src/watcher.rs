@@ -15,7 +15,10 @@ mod watched;
 
 use std::time::Duration;
 
-use endpointd_model::{EndpointSlice, Endpoints, Node, Pod, ReferenceGrant, Service};
+use endpointd_model::{
+    DerivedService, EndpointSlice, Endpoints, Namespace, Node, Pod, ReferenceGrant, Service,
+    ServiceExport, ServiceImport,
+};
 use endpointd_model::{
     Failure, FailureKind, Key, ObjectEvent, ResourceVersion, WatchSignal, WatchedResource,
 };
@@ -52,17 +55,18 @@ pub(crate) async fn run(client: Client, resource: WatchedResource, sender: Signa
 }
 
 async fn run_resource(client: Client, resource: WatchedResource, sender: SignalSender) -> Stop {
-    if resource == WatchedResource::ReferenceGrants {
-        return optional::run(client, sender).await.map_or_else(Stop::from, |()| Stop::NotServed);
-    }
-    let watcher = Watcher::new(client, sender, resource.into());
+    let watcher = Watcher::new(client.clone(), sender.clone(), resource.into());
     match resource {
         WatchedResource::Services => watcher.run::<Service>().await,
         WatchedResource::Pods => watcher.run::<Pod>().await,
         WatchedResource::Nodes => watcher.run::<Node>().await,
         WatchedResource::Endpoints => watcher.run::<Endpoints>().await,
         WatchedResource::Slices => watcher.run::<EndpointSlice>().await,
-        WatchedResource::ReferenceGrants => watcher.run::<ReferenceGrant>().await,
+        WatchedResource::Namespaces => watcher.run::<Namespace>().await,
+        WatchedResource::DerivedServices => watcher.run::<DerivedService>().await,
+        WatchedResource::ReferenceGrants => optional::run::<ReferenceGrant>(client, sender).await,
+        WatchedResource::ServiceExports => optional::run::<ServiceExport>(client, sender).await,
+        WatchedResource::ServiceImports => optional::run::<ServiceImport>(client, sender).await,
     }
 }
 
@@ -314,7 +318,7 @@ fn end_of_error(request: &ApiRequest, start: Start, response: &ApiResponse) -> W
     if is_expired(response.code, &status) {
         return WatchEnd::Expired { reason: response.message() };
     }
-    if response.code == 404 && request.resource == WatchedResource::ReferenceGrants.as_str() {
+    if response.code == 404 && optional::is_optional(request.resource) {
         return WatchEnd::NotServed;
     }
     let is_streaming = start == Start::Everything && request.verb == "watch";

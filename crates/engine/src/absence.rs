@@ -113,6 +113,7 @@ impl ReportedDeletions {
             | ObjectChange::EndpointsDeleted(_, DeletionEvidence::List)
             | ObjectChange::ServiceApplied { .. }
             | ObjectChange::NodeObserved(_)
+            | ObjectChange::NamespaceChanged(_)
             | ObjectChange::Published { .. } => {}
         }
     }
@@ -121,7 +122,10 @@ impl ReportedDeletions {
         match read {
             LiveRead::Service(_) => self.service,
             LiveRead::Object(_, _) => self.endpoints,
-            LiveRead::Node(_) | LiveRead::FieldManager(..) | LiveRead::Pods(_) => false,
+            LiveRead::Node(_)
+            | LiveRead::FieldManager(..)
+            | LiveRead::Pods(_)
+            | LiveRead::Source(..) => false,
         }
     }
 }

@@ -3,7 +3,9 @@
 
 mod cached;
 mod compact;
+mod freshness;
 mod imports;
+mod multicluster;
 mod nodes;
 mod pods;
 mod published;
@@ -16,12 +18,13 @@ mod unlisted_pods;
 
 use std::sync::Arc;
 
-use endpointd_model::{Controller, Key, Labels, Pod, Service, SharedStr};
+use endpointd_model::{Controller, Key, Labels, Pod, Service, SharedStr, SliceManagers};
 use hashbrown::{HashMap, HashTable};
 use slab::Slab;
 
 use self::cached::{Cached, Freshness};
 use self::imports::Imports;
+use self::multicluster::MultiCluster;
 use self::nodes::Nodes;
 use self::pods::{PodId, PodRecord, PortList};
 use self::published::{CachedEndpoints, CachedSlice, Published, Tombstones};
@@ -31,12 +34,17 @@ use crate::interner::Interner;
 use crate::queue::Priority;
 
 pub use self::cached::ListEpoch;
+pub use self::multicluster::Place;
 pub use self::published::Origin;
+pub use self::published_reads::EncodedSlice;
 pub use self::resources::{Changes, DeletionEvidence, ObjectChange, PublishedEvent};
+pub use self::snapshots::EndpointsInputs;
 pub use self::unlisted_pods::ConfirmedPods;
 
 #[derive(Debug, Default)]
 pub struct Cache {
+    /// By which slices belong to a controller of ours.
+    managers: SliceManagers,
     strings: Interner<SharedStr>,
     label_sets: Interner<Labels>,
     port_lists: Interner<PortList>,
@@ -47,6 +55,8 @@ pub struct Cache {
     tombstones: Tombstones,
     /// None if the import controller does not run.
     imports: Option<Box<Imports>>,
+    /// None if the controller for Services of several clusters does not run.
+    multicluster: Option<Box<MultiCluster>>,
     unlisted_pods: UnlistedPods,
     n_services: usize,
     n_endpoints: usize,
@@ -95,6 +105,17 @@ impl DirtyKeys {
         self.0.push(DirtyKey { controller, key, priority, delay: ChangeDelay::None });
     }
 
+    /// The same change concerns all these keys.
+    pub fn in_turns(
+        controller: Controller,
+        keys: impl IntoIterator<Item = Key>,
+        priority: Priority,
+    ) -> Self {
+        let dirty =
+            |(turn, key)| DirtyKey { controller, key, priority, delay: ChangeDelay::Turn(turn) };
+        Self((0u32..).zip(keys).map(dirty).collect())
+    }
+
     /// A pod or a slice has changed.
     fn add_batched(&mut self, controller: Controller, key: Key, priority: Priority) {
         self.0.push(DirtyKey { controller, key, priority, delay: ChangeDelay::BatchPeriod });
@@ -113,6 +134,14 @@ impl DirtyKeys {
 }
 
 impl Cache {
+    pub fn new(managers: &SliceManagers) -> Self {
+        Self { managers: managers.clone(), ..Self::default() }
+    }
+
+    pub fn managers(&self) -> &SliceManagers {
+        &self.managers
+    }
+
     pub fn n_label_sets(&self) -> usize {
         self.namespaces.iter().map(|(_, namespace)| namespace.selectors.n_sets()).sum()
     }

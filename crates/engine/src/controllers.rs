@@ -1,6 +1,7 @@
 //! The controllers that run, each with its queue and its table of keys.
 
 mod deletions;
+mod plans;
 mod refusals;
 mod start;
 mod work;
@@ -8,15 +9,14 @@ mod work;
 use std::time::Duration;
 
 use endpointd_model::{Controller, FailureKind, Key};
-use endpointd_plan::{CarriedState, Counts, ExcludedPod, Topology, is_overloaded};
+use endpointd_plan::{CarriedState, Topology, is_overloaded};
 use endpointd_rng::SplitMix64;
 
+pub use self::plans::PlanReport;
 pub use self::work::Work;
-use crate::absence::ConfirmedFacts;
 use crate::cache::{ChangeDelay, DirtyKey, DirtyKeys, ObjectChange};
 use crate::cooldown::Cooldown;
 use crate::in_flight::{Owner, SyncEnd};
-use crate::key_stats::KeyStats;
 use crate::key_table::KeyTable;
 use crate::queue::{ChangeInFlight, Dequeued, KeyPhase, Priority, Queue};
 use crate::retry::{self, RetryContext, RetryInputs};
@@ -46,15 +46,6 @@ pub struct ControllerState {
     pub n_retries: u64,
     /// The initial sync of every key has been enqueued since leadership was acquired.
     is_started: bool,
-}
-
-/// What a plan reports about its key.
-#[derive(Clone, Copy, Debug)]
-pub struct PlanReport<'a> {
-    pub counts: &'a Counts,
-    pub excluded_pods: &'a [ExcludedPod],
-    /// Label of the Service's traffic distribution.
-    pub distribution: Option<&'static str>,
 }
 
 impl Controllers {
@@ -141,7 +132,8 @@ impl Controllers {
             }
             ObjectChange::NodeObserved(_)
             | ObjectChange::Published { .. }
-            | ObjectChange::EndpointsDeleted(..) => {}
+            | ObjectChange::EndpointsDeleted(..)
+            | ObjectChange::NamespaceChanged(_) => {}
         }
     }
 
@@ -206,40 +198,6 @@ impl Controllers {
         DirtyKeys(all)
     }
 
-    /// Records what a plan reports, and returns what live reads have confirmed for it.
-    pub fn record_plan(
-        &mut self,
-        owner: &Owner,
-        mut carried: CarriedState,
-        report: PlanReport<'_>,
-        now: MonotonicTime,
-    ) -> ConfirmedFacts {
-        self.share_trigger_times(owner, &mut carried);
-        let PlanReport { counts, excluded_pods, distribution } = report;
-        let stats = KeyStats::new(counts, excluded_pods, distribution);
-        let cooldown = Cooldown::after_plan(now, counts.n_desired + excluded_pods.len());
-        let keys = &mut self.of_mut(owner).keys;
-        keys.record_plan(&owner.key, carried, stats, cooldown);
-        let failures = keys.failure_mut(&owner.key);
-        let mut confirmed =
-            failures.map(|one| std::mem::take(&mut one.confirmed)).unwrap_or_default();
-        confirmed.forget_old(now);
-        confirmed
-    }
-
-    /// Two controllers publish the same pods, and must write the same trigger times for them.
-    fn share_trigger_times(&self, owner: &Owner, carried: &mut CarriedState) {
-        let Some(trigger) = &mut carried.trigger else { return };
-        for other in &self.states {
-            if other.settings.controller != owner.controller
-                && let Some(entry) = other.keys.get(&owner.key)
-                && let Some(known) = &entry.carried.trigger
-            {
-                trigger.share_with(known);
-            }
-        }
-    }
-
     /// Enqueues a key for a look in the background, unless a change comes first.
     pub fn enqueue_background(&mut self, owner: &Owner, due: MonotonicTime, now: MonotonicTime) {
         self.of_mut(owner).queue.enqueue(&owner.key, Priority::Background, due, now);
@@ -293,7 +251,7 @@ impl ControllerState {
     fn batch_period_of_published(&self) -> Duration {
         match self.settings.controller {
             Controller::Slices | Controller::Mirror => self.settings.batch_period,
-            Controller::Endpoints | Controller::Import => Duration::ZERO,
+            Controller::Endpoints | Controller::Import | Controller::MultiCluster => Duration::ZERO,
         }
     }
 

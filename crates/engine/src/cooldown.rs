@@ -27,9 +27,21 @@ pub struct Cooldown {
 }
 
 impl Cooldown {
-    pub fn after_plan(planned: MonotonicTime, n_pods: usize) -> Self {
+    pub fn after_plan(planned: MonotonicTime, n_pods: usize, addition_delay: Duration) -> Self {
         let n_pods = u32::try_from(n_pods.saturating_sub(SMALL_SERVICE_PODS)).unwrap_or(u32::MAX);
-        Self::new(planned, COOLDOWN_PER_POD.saturating_mul(n_pods))
+        let cooldown = Self::new(planned, COOLDOWN_PER_POD.saturating_mul(n_pods));
+        Self { others: cooldown.others.max(planned + addition_delay), ..cooldown }
+    }
+
+    /// Until when additions wait that a removal has found: for the cooldown, but no longer than
+    /// they would after a plan.
+    pub fn additions_after(self, now: MonotonicTime, addition_delay: Duration) -> MonotonicTime {
+        self.others.min(now + addition_delay)
+    }
+
+    /// Removals wait as long as other changes.
+    pub fn for_all_priorities(self) -> Self {
+        Self { removals: self.others, ..self }
     }
 
     pub fn after_writes(planned: MonotonicTime, finished: MonotonicTime) -> Self {
@@ -41,6 +53,11 @@ impl Cooldown {
             removals: from + delay.min(COOLDOWN_MAX),
             others: from + delay.saturating_mul(4).min(COOLDOWN_MAX),
         }
+    }
+
+    /// Other changes than removals are not due before this time, and no later.
+    pub fn with_others_at(self, others: MonotonicTime) -> Self {
+        Self { others, ..self }
     }
 
     /// The later of both times.
@@ -60,6 +77,7 @@ impl Cooldown {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AdditionDelay;
 
     fn at(millis: u64) -> MonotonicTime {
         MonotonicTime::after_start(Duration::from_millis(millis))
@@ -82,18 +100,43 @@ mod tests {
 
     #[test]
     fn cooldown_after_a_plan_grows_with_the_number_of_pods() {
-        assert_eq!(Cooldown::after_plan(at(1000), 100).until(Priority::Live), at(1000));
-        let large = Cooldown::after_plan(at(1000), 1100);
+        assert_eq!(
+            Cooldown::after_plan(at(1000), 100, Duration::ZERO).until(Priority::Live),
+            at(1000)
+        );
+        let large = Cooldown::after_plan(at(1000), 1100, Duration::ZERO);
         assert_eq!(large.until(Priority::Removal), at(1020));
         assert_eq!(large.until(Priority::Live), at(1080));
-        let huge = Cooldown::after_plan(at(1000), usize::MAX);
+        let huge = Cooldown::after_plan(at(1000), usize::MAX, Duration::ZERO);
         assert_eq!(huge.until(Priority::Removal), at(1250));
     }
 
     #[test]
+    fn additions_wait_longer_than_removals_if_many_endpoints_are_ready() {
+        let delay = AdditionDelay::default();
+        assert_eq!(delay.of(100), Duration::ZERO);
+        assert_eq!(delay.of(500), Duration::from_millis(100));
+        assert_eq!(delay.of(1_000_000), Duration::from_secs(1));
+        let cooldown = Cooldown::after_plan(at(1000), 100, delay.of(500));
+        assert_eq!(cooldown.until(Priority::Removal), at(1000));
+        assert_eq!(cooldown.until(Priority::Live), at(1100));
+        assert_eq!(cooldown.for_all_priorities().until(Priority::Removal), at(1100));
+    }
+
+    #[test]
+    fn additions_that_a_removal_finds_wait_no_longer_than_before() {
+        let cooldown = Cooldown::after_plan(at(1000), 100, Duration::from_millis(500));
+        assert_eq!(cooldown.additions_after(at(1200), Duration::from_millis(500)), at(1500));
+        let urgent = cooldown.additions_after(at(1200), Duration::ZERO);
+        assert_eq!(urgent, at(1200), "few endpoints are left");
+    }
+
+    #[test]
     fn the_longer_of_two_cooldowns_counts() {
-        let (plan, writes) =
-            (Cooldown::after_plan(at(0), 1100), Cooldown::after_writes(at(0), at(15)));
+        let (plan, writes) = (
+            Cooldown::after_plan(at(0), 1100, Duration::ZERO),
+            Cooldown::after_writes(at(0), at(15)),
+        );
         let both = plan.and(writes);
         assert_eq!(both.until(Priority::Removal), at(30));
         assert_eq!(both.until(Priority::Live), at(80));

@@ -33,7 +33,7 @@ pub fn order_writes(
     let depends_on = |write: &Write| {
         let deleted = match write.resource() {
             PublishedResource::Slices => slice(&write.key()),
-            PublishedResource::Endpoints => None,
+            PublishedResource::Endpoints | PublishedResource::MultiCluster(_) => None,
             PublishedResource::ServiceStatus => return (0..first.len()).collect(),
         };
         let Some(deleted) = deleted else { return Vec::new() };
@@ -59,7 +59,7 @@ fn is_deferred(write: &Write) -> bool {
         Write::Delete(_) => true,
         Write::Create(object) | Write::Update(object) => match object {
             Object::ServiceStatus(_) => true,
-            Object::Slice(_) | Object::Endpoints(_) => false,
+            Object::Slice(_) | Object::Endpoints(_) | Object::MultiCluster(_) => false,
         },
     }
 }
@@ -70,7 +70,9 @@ fn written_addresses(write: &Write) -> Vec<SharedStr> {
         Some(Object::Slice(slice)) => {
             slice.endpoints.iter().flat_map(|one| one.addresses.iter().cloned()).collect()
         }
-        Some(Object::Endpoints(_) | Object::ServiceStatus(_)) | None => Vec::new(),
+        Some(Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_)) | None => {
+            Vec::new()
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Limits deletions that were planned because an object is missing (B12). If there are many at once,
 //! the cache is more likely wrong than the cluster.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use endpointd_model::Key;
@@ -13,20 +13,32 @@ const DELETIONS_PER_MINUTE_MIN: usize = 20;
 
 #[derive(Debug, Default)]
 pub struct DeletionLimiter {
-    recent: VecDeque<MonotonicTime>,
-    /// Keys admitted by [`Self::try_acquire_for`].
-    admitted: BTreeMap<Key, MonotonicTime>,
+    /// The keys of the last minute, in the order of their admission.
+    recent: VecDeque<(MonotonicTime, Key)>,
+    /// The same keys.
+    admitted: BTreeSet<Key>,
     /// When it last delayed a key.
     last_delay: Option<MonotonicTime>,
     n_delayed_keys: usize,
 }
 
 impl DeletionLimiter {
-    /// Admits one deletion, of `n_all` objects of the resource, or returns when to try again.
-    pub fn try_acquire(&mut self, n_all: usize, now: MonotonicTime) -> Result<(), MonotonicTime> {
+    /// Admits the deletions of one key, or returns when to try again; `n_all` is the number of all
+    /// objects of the resource. A key counts once a minute: for the controllers that publish the same
+    /// pods, and if a deletion fails and is sent again.
+    pub fn try_acquire(
+        &mut self,
+        key: &Key,
+        n_all: usize,
+        now: MonotonicTime,
+    ) -> Result<(), MonotonicTime> {
         self.expire(now);
+        if self.admitted.contains(key) {
+            return Ok(());
+        }
         if self.recent.len() < deletions_per_minute_max(n_all) {
-            self.recent.push_back(now);
+            self.recent.push_back((now, key.clone()));
+            self.admitted.insert(key.clone());
             return Ok(());
         }
         if self.last_delay.is_none() {
@@ -34,23 +46,8 @@ impl DeletionLimiter {
         }
         self.last_delay = Some(now);
         self.n_delayed_keys += 1;
-        Err(*self.recent.front().expect("the limit is not zero") + WINDOW)
-    }
-
-    /// Admits one key; for the controllers that publish the same pods it counts once.
-    pub fn try_acquire_for(
-        &mut self,
-        key: &Key,
-        n_all: usize,
-        now: MonotonicTime,
-    ) -> Result<(), MonotonicTime> {
-        self.expire(now);
-        if self.admitted.contains_key(key) {
-            return Ok(());
-        }
-        self.try_acquire(n_all, now)?;
-        self.admitted.insert(key.clone(), now);
-        Ok(())
+        let (first, _) = self.recent.front().expect("the limit is not zero");
+        Err(*first + WINDOW)
     }
 
     pub fn status(&self, n_all: usize, now: MonotonicTime) -> DeletionLimiterStatus {
@@ -60,7 +57,7 @@ impl DeletionLimiter {
             n_deletions_last_minute: self
                 .recent
                 .iter()
-                .filter(|one| now.since(**one) < WINDOW)
+                .filter(|(at, _)| now.since(*at) < WINDOW)
                 .count(),
             n_delayed_keys: if is_active { self.n_delayed_keys } else { 0 },
             deletions_per_minute_max: deletions_per_minute_max(n_all),
@@ -68,10 +65,11 @@ impl DeletionLimiter {
     }
 
     fn expire(&mut self, now: MonotonicTime) {
-        while self.recent.front().is_some_and(|first| now.since(*first) >= WINDOW) {
-            self.recent.pop_front();
+        while let Some((_, key)) =
+            self.recent.pop_front_if(|(first, _)| now.since(*first) >= WINDOW)
+        {
+            self.admitted.remove(&key);
         }
-        self.admitted.retain(|_, at| now.since(*at) < WINDOW);
         self.last_delay = self.last_delay.filter(|at| now.since(*at) < WINDOW);
     }
 }
@@ -88,27 +86,33 @@ mod tests {
         MonotonicTime::after_start(Duration::from_secs(secs))
     }
 
+    fn key(n: usize) -> Key {
+        Key::new("shop", format!("s{n}"))
+    }
+
     #[test]
     fn limit_is_twenty_or_a_tenth_of_all_per_minute() {
         for (n_all, n_pass) in [(0, 20), (100, 20), (1000, 100)] {
             let mut limiter = DeletionLimiter::default();
-            let n = (0..n_all + 200).filter(|_| limiter.try_acquire(n_all, at(1)).is_ok()).count();
-            assert_eq!(n, n_pass, "of {n_all}");
-            assert_eq!(limiter.try_acquire(n_all, at(2)), Err(at(61)));
+            let n_keys = n_all + 200;
+            let is_admitted = |n: &usize| limiter.try_acquire(&key(*n), n_all, at(1)).is_ok();
+            assert_eq!((0..n_keys).filter(is_admitted).count(), n_pass, "of {n_all}");
+            assert_eq!(limiter.try_acquire(&key(n_keys), n_all, at(2)), Err(at(61)));
             assert!(limiter.status(n_all, at(3)).is_active);
-            assert_eq!(limiter.try_acquire(n_all, at(61)), Ok(()));
+            assert_eq!(limiter.try_acquire(&key(n_keys), n_all, at(61)), Ok(()));
             assert!(!limiter.status(n_all, at(130)).is_active);
         }
     }
 
     #[test]
-    fn key_of_two_controllers_counts_once_in_a_minute() {
+    fn key_counts_once_in_a_minute() {
         let mut limiter = DeletionLimiter::default();
         for n in 0..20 {
-            let key = Key::new("shop", format!("s{n}"));
-            assert_eq!(limiter.try_acquire_for(&key, 0, at(1)), Ok(()));
-            assert_eq!(limiter.try_acquire_for(&key, 0, at(2)), Ok(()));
+            assert_eq!(limiter.try_acquire(&key(n), 0, at(1)), Ok(()));
+            assert_eq!(limiter.try_acquire(&key(n), 0, at(2)), Ok(()));
         }
-        assert_eq!(limiter.try_acquire_for(&Key::new("shop", "more"), 0, at(3)), Err(at(61)));
+        assert_eq!(limiter.try_acquire(&key(20), 0, at(3)), Err(at(61)));
+        assert_eq!(limiter.try_acquire(&key(0), 0, at(61)), Ok(()));
+        assert_eq!(limiter.status(0, at(61)).n_deletions_last_minute, 1, "counted again");
     }
 }

@@ -1,17 +1,22 @@
 //! The engine: inputs in, effects out. It routes each input to the component that owns the state
 //! concerned, and starts syncs while the controllers have room.
 
+mod additions;
 mod dry_run;
 mod events;
 mod pods;
 mod repairs;
 mod responses;
 mod rollback;
+mod sources;
 
-use endpointd_model::{FailureKind, Key, ResourceEvent, WatchSignal, WatchedResource, WriteResult};
+use endpointd_model::{
+    Controller, FailureKind, ResourceEvent, WatchSignal, WatchedResource, WriteResult,
+};
 use endpointd_plan::Plan;
 use endpointd_rng::SplitMix64;
 
+use self::pods::FirstPlans;
 use crate::absence::ReportedDeletions;
 use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
@@ -22,19 +27,19 @@ use crate::observed::{Observed, Reaction, resource_of};
 use crate::outage::Outage;
 use crate::planning::{self, Planned};
 use crate::retry::RetryContext;
+use crate::sources::Sources;
 use crate::status;
 use crate::syncs::Syncs;
 use crate::throttling::Throttling;
 use crate::write_order::{DeferredPlans, deferred_until};
-use crate::{
-    Effect, EngineStatus, Input, KeyStatus, MonotonicTime, Settings, SyncResult, WriteMode,
-};
+use crate::{Effect, EngineStatus, Input, MonotonicTime, Settings, SyncResult, WriteMode};
 
 /// All state of the controllers. It has no clock: every call passes the time.
 #[derive(Debug)]
 pub struct Engine {
     plan_settings: endpointd_plan::Settings,
     observed: Observed,
+    sources: Sources,
     controllers: Controllers,
     deferred: DeferredPlans,
     syncs: Syncs,
@@ -44,15 +49,16 @@ pub struct Engine {
     jitter: SplitMix64,
     write_mode: WriteMode,
     is_leading: bool,
-    /// When failed live lists of pods are repeated.
     repeat_pod_reads_at: Option<MonotonicTime>,
+    first_plans: FirstPlans,
 }
 
 impl Engine {
     pub fn new(settings: Settings) -> Self {
         Self {
-            observed: Observed::new(settings.watched_resources()),
+            observed: Observed::new(settings.watched_resources(), &settings.plan.managers),
             plan_settings: settings.plan,
+            sources: Sources::new(settings.clusters),
             controllers: Controllers::new(settings.controllers),
             deferred: DeferredPlans::default(),
             syncs: Syncs::default(),
@@ -63,6 +69,7 @@ impl Engine {
             write_mode: settings.write_mode,
             is_leading: false,
             repeat_pod_reads_at: None,
+            first_plans: FirstPlans::default(),
         }
     }
 
@@ -78,6 +85,9 @@ impl Engine {
             Input::Watch(resource, signal) => self.on_watch_signal(resource, signal, now),
             Input::WriteResult(id, result) => self.on_write_result(id, result, now),
             Input::LiveReadResult(id, result) => self.on_live_read(id, result, now),
+            Input::Clock(_) | Input::Source(..) | Input::SourcesListed => {
+                self.on_clusters(input, now);
+            }
             Input::LeadershipAcquired => {
                 self.is_leading = true;
                 self.start_synced(now);
@@ -139,16 +149,6 @@ impl Engine {
         self.syncs.is_idle()
     }
 
-    /// The list of some resource is running.
-    pub fn is_listing(&self) -> bool {
-        self.observed.is_listing()
-    }
-
-    /// Writes in flight.
-    pub fn n_writes(&self) -> usize {
-        self.syncs.n_writes()
-    }
-
     /// A snapshot of the state for metrics, `/report`, and health checks.
     pub fn report(&self, now: MonotonicTime) -> EngineStatus {
         let cache = self.observed.cache();
@@ -156,19 +156,19 @@ impl Engine {
         EngineStatus {
             is_leading: self.is_leading,
             watches: self.observed.watch_statuses(now),
+            sources: self.sources.statuses(now),
             deletion_limiter: self.deletion_limiter.status(n_endpoints, now),
             throttled_for: self.outage.remaining(now),
             ..status::of_keys(&self.controllers, &self.observed, now)
         }
     }
 
-    /// The state of one key in each controller that tracks it.
-    pub fn report_key(&self, key: &Key, now: MonotonicTime) -> Vec<KeyStatus> {
-        self.controllers.iter().filter_map(|one| one.key_status(key, now)).collect()
-    }
-
     pub(crate) fn observed(&self) -> &Observed {
         &self.observed
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     pub(crate) fn controllers(&self) -> &Controllers {
@@ -186,6 +186,7 @@ impl Engine {
     /// Stops the controllers. Requests in flight end by their responses; nothing else is sent.
     fn stop(&mut self, now: MonotonicTime) {
         self.controllers.clear(now);
+        self.first_plans.clear();
         for id in self.syncs.take_unsent_writes() {
             self.on_write_result(id, WriteResult::NotLeader, now);
         }
@@ -195,7 +196,13 @@ impl Engine {
     /// Each controller starts once this process leads and the resources it reads are listed.
     fn start_synced(&mut self, now: MonotonicTime) {
         if self.is_leading {
-            self.controllers.start_synced(&self.observed, now);
+            if self
+                .controllers
+                .start_synced(&self.observed, now)
+                .contains(&Controller::MultiCluster)
+            {
+                self.enqueue_all_of_sources(now);
+            }
             self.read_unlisted_pods();
         }
     }
@@ -241,6 +248,9 @@ impl Engine {
         self.apply_changes(changes, now);
         self.end_outage(now);
         self.start_synced(now);
+        if resource == WatchedResource::Pods {
+            self.repeat_first_plans(now);
+        }
     }
 
     fn apply_changes(&mut self, changes: Changes, now: MonotonicTime) {
@@ -261,16 +271,9 @@ impl Engine {
             if let ObjectChange::Published { resource, key, .. } = change {
                 self.note_edit(*resource, key, now);
             }
-        }
-    }
-
-    /// Without a Service and Endpoints there is nothing that this key could be about.
-    fn drop_key_if_gone(&mut self, key: &Key, now: MonotonicTime) {
-        let cache = self.observed.cache();
-        if !cache.contains(WatchedResource::Services, key)
-            && !cache.contains(WatchedResource::Endpoints, key)
-        {
-            self.controllers.drop_key_if_idle(key, now);
+            if let ObjectChange::NamespaceChanged(namespace) = change {
+                self.enqueue_namespace(namespace, now);
+            }
         }
     }
 
@@ -282,13 +285,17 @@ impl Engine {
             return self.syncs.start_reading(&work, reads, now);
         }
         let (cache, state) = (self.observed.cache(), self.controllers.of(&work.owner));
-        let planned = match planning::plan(cache, state, &self.plan_settings, &work.owner.key) {
+        let (known, key) = ((cache, &self.sources), &work.owner.key);
+        let mut planned = match planning::plan(known, state, &self.plan_settings, key, now) {
             Ok(planned) => planned,
             Err(failure) => {
                 self.syncs.start_failed(&work, failure, now);
                 return self.advance(&work.owner, now);
             }
         };
+        if self.awaits_pods(&work, &mut planned, now) {
+            return;
+        }
         match deferred_until(&work, &self.controllers, now) {
             Some(until) if !planned.plan.writes.is_empty() => {
                 self.deferred.push(work, planned, until);
@@ -308,13 +315,17 @@ impl Engine {
 
     /// Records what a plan reports, and sends its writes, unless something must be read first.
     fn carry_out(&mut self, work: Work, planned: Planned, now: MonotonicTime) {
-        let Planned { plan, assumptions, shared_reads } = planned;
+        let Planned { mut plan, assumptions, shared_reads, unlisted: _ } = planned;
+        let additions_due = self.take_additions(&work, &mut plan, now);
         let Plan { writes, event_records, excluded_pods, counts, carried, retry: _ } = plan;
-        shared_reads.into_iter().for_each(|read| self.syncs.read_shared(read));
+        shared_reads.into_iter().for_each(|read| self.read_shared(&work.owner, read));
         let hints = self.observed.cache().hints_kind(&work.owner.key);
         let distribution = status::distribution_label(hints.traffic_distribution);
         let report = PlanReport { counts: &counts, excluded_pods: &excluded_pods, distribution };
         let confirmed = self.controllers.record_plan(&work.owner, carried, report, now);
+        if let Some(due) = additions_due {
+            self.controllers.postpone_additions(&work.owner, due, now);
+        }
         match self.write_mode {
             WriteMode::Send => {
                 event_records.into_iter().for_each(|one| self.record_event(&work.owner, one));
@@ -340,14 +351,13 @@ impl Engine {
         }
         let n_endpoints = self.observed.cache().n_objects(WatchedResource::Endpoints);
         if assumptions.are_limited()
-            && let Err(due) = self.deletion_limiter.try_acquire(n_endpoints, now)
+            && let Err(due) = self.deletion_limiter.try_acquire(&work.owner.key, n_endpoints, now)
         {
             return self.controllers.postpone(&work, due, now);
         }
         if let Err(due) = self.limit_lost_pods(&work.owner, &summary, now) {
             return self.controllers.postpone(&work, due, now);
         }
-        self.record_repair(&work, &permitted, now);
         self.syncs.start_writing(&work, summary, permitted, now);
         self.advance(&work.owner, now);
     }

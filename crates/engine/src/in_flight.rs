@@ -19,7 +19,7 @@ use crate::requests::{PendingWrite, Verb};
 use crate::{MonotonicTime, RequestId, SyncResult, SyncSummary};
 
 /// The controller and key of a sync; a key has at most one sync in flight per controller.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
     pub controller: Controller,
     pub key: Key,

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    Controller, EndpointSlice, Key, Selection, Service, SharedStr, Timestamp, names,
+    Condition, ConditionStatus, Controller, EndpointSlice, Key, Selection, Service, SharedStr,
+    Timestamp, names,
 };
 use endpointd_plan::{ExcludedPod, ExclusionReason};
 
+use crate::cache::EncodedSlice;
 use crate::engine::Engine;
 use crate::key_stats::KeyStats;
 use crate::planning;
@@ -21,6 +23,8 @@ pub const SLICES_SHOWN_MAX: usize = 24;
 pub struct ServiceOverview {
     pub source: EndpointSource,
     pub is_deleting: bool,
+    /// Set if it asks for the endpoints of another Service.
+    pub import: Option<RequestedImport>,
     /// Published endpoints by zone; `None` for those without a zone.
     pub by_zone: BTreeMap<Option<SharedStr>, EndpointCounts>,
     /// Endpoints of each slice, sorted by name, at most [`SLICES_SHOWN_MAX`].
@@ -30,6 +34,25 @@ pub struct ServiceOverview {
     pub excluded_pods: BTreeMap<ExclusionReason, usize>,
     /// The newest trigger time on a slice.
     pub last_trigger: Option<Timestamp>,
+}
+
+/// The endpoints of another Service that one asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestedImport {
+    /// The source, as the annotation has it.
+    pub from: SharedStr,
+    /// What came of it; `None` if no controller has said so yet.
+    pub condition: Option<Condition>,
+}
+
+/// A Service that asks for the endpoints of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consumer {
+    pub key: Key,
+    pub import: RequestedImport,
+    /// Endpoints that it has now, of which so many are ready.
+    pub n_endpoints: usize,
+    pub n_ready: usize,
 }
 
 /// Where the endpoints of a Service come from.
@@ -60,6 +83,8 @@ pub struct ServiceDetail {
     pub excluded_pods: Vec<(Controller, ExcludedPod)>,
     /// Writes of a plan made now, by controller; zero when it is settled.
     pub n_planned_writes: BTreeMap<Controller, usize>,
+    /// Services that ask for its endpoints; known if the import controller runs.
+    pub consumers: Vec<Consumer>,
 }
 
 impl EndpointSource {
@@ -77,6 +102,19 @@ impl EndpointSource {
             Selection::Manual => Self::Manual,
             Selection::External => Self::ExternalName,
         }
+    }
+}
+
+impl RequestedImport {
+    /// `None`: it asks for none.
+    pub fn of(service: &Service) -> Option<Self> {
+        let cross = service.cross_namespace.as_ref()?;
+        Some(Self { from: cross.from.clone()?, condition: cross.condition().cloned() })
+    }
+
+    /// The source is published as it should be.
+    pub fn is_complete(&self) -> bool {
+        self.condition.as_ref().is_some_and(|one| one.status == ConditionStatus::True)
     }
 }
 
@@ -114,6 +152,7 @@ impl Engine {
         Some(ServiceOverview {
             source: EndpointSource::of(service),
             is_deleting: service.is_deleting,
+            import: RequestedImport::of(service),
             by_zone,
             slice_sizes: sizes.take(SLICES_SHOWN_MAX).collect(),
             n_slices: slices.len(),
@@ -131,9 +170,9 @@ impl Engine {
         let mut n_planned_writes = BTreeMap::new();
         for state in self.controllers().iter() {
             let controller = state.settings.controller;
-            let Ok(planned) = planning::plan(cache, state, self.plan_settings(), key) else {
-                continue;
-            };
+            let planned =
+                planning::plan((cache, self.sources()), state, self.plan_settings(), key, now);
+            let Ok(planned) = planned else { continue };
             let excluded = planned.plan.excluded_pods.into_iter();
             excluded_pods.extend(excluded.map(|one| (controller, one)));
             n_planned_writes.insert(controller, planned.plan.writes.len());
@@ -144,12 +183,45 @@ impl Engine {
             keys: self.report_key(key, now),
             excluded_pods,
             n_planned_writes,
+            consumers: cache.consumers_of(key).filter_map(|one| self.consumer(one)).collect(),
         })
+    }
+
+    /// Services that ask for the endpoints of others, those that do not have them first; at most
+    /// `max`, and how many more there are.
+    pub fn consumers(&self, max: usize) -> (Vec<Consumer>, usize) {
+        let mut keys: Vec<(bool, Key)> = Vec::new();
+        for service in self.observed().cache().services() {
+            if let Some(import) = RequestedImport::of(service) {
+                keys.push((import.is_complete(), service.key()));
+            }
+        }
+        keys.sort_unstable();
+        let n_more = keys.len().saturating_sub(max);
+        let consumers = keys.iter().take(max).filter_map(|(_, key)| self.consumer(key));
+        (consumers.collect(), n_more)
+    }
+
+    fn consumer(&self, key: &Key) -> Option<Consumer> {
+        let import = RequestedImport::of(self.observed().cache().service(key)?)?;
+        let (mut n_endpoints, mut n_ready) = (0, 0);
+        for slice in self.service_slices(key) {
+            if slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_IMPORT) {
+                n_endpoints += slice.endpoints.len();
+                n_ready += slice.endpoints.iter().filter(|one| one.is_ready()).count();
+            }
+        }
+        Some(Consumer { key: key.clone(), import, n_endpoints, n_ready })
     }
 
     /// The slice as it was last observed or written.
     pub fn slice(&self, key: &Key) -> Option<EndpointSlice> {
         self.observed().cache().slice(key)
+    }
+
+    /// As [`Self::slice`], to be decoded on another thread.
+    pub fn encoded_slice(&self, key: &Key) -> Option<EncodedSlice> {
+        self.observed().cache().encoded_slice(key)
     }
 
     fn service_slices(&self, key: &Key) -> Vec<EndpointSlice> {

@@ -34,6 +34,8 @@ pub struct KeyEntry {
     pub refused: Option<Box<RefusedWrites>>,
     /// A list did not contain some of its pods, and a live list has confirmed that they are gone.
     pub has_lost_pods: bool,
+    /// No plan un-publishes pods any more because the first list of pods did not contain them.
+    pub are_pods_compared: bool,
     stats: KeyStats,
 }
 
@@ -116,7 +118,8 @@ impl KeyTable {
     ) {
         let entry = self.entry(key);
         entry.carried = carried;
-        entry.cooldown = entry.cooldown.and(cooldown);
+        // Not the later of both: with fewer ready endpoints than before, an addition is urgent.
+        entry.cooldown = cooldown;
         if entry.stats != stats {
             let before = std::mem::replace(&mut entry.stats, stats.clone());
             self.totals.subtract(&before);

@@ -7,6 +7,7 @@ mod time;
 
 mod input;
 mod settings;
+mod sources;
 mod status;
 mod summary;
 
@@ -32,6 +33,7 @@ mod requests;
 mod syncs;
 
 mod absence;
+mod additions;
 mod backoff;
 mod cooldown;
 mod deletion_limiter;
@@ -46,14 +48,19 @@ mod write_events;
 mod cache;
 mod interner;
 
-pub use endpointd_plan::{AnnotationPolicy, OrphanPolicy};
+pub use cache::EncodedSlice;
+pub use endpointd_plan::{
+    AnnotationPolicy, ContactLimits, KubeconfigFile, OrphanPolicy, SourceState, Zones,
+};
 pub use engine::Engine;
-pub use input::{Effect, Input, RequestId};
+pub use input::{Effect, Input, RequestId, SourceInput};
 pub use inspect::{
-    EndpointCounts, EndpointSource, SLICES_SHOWN_MAX, ServiceDetail, ServiceOverview,
+    Consumer, EndpointCounts, EndpointSource, RequestedImport, SLICES_SHOWN_MAX, ServiceDetail,
+    ServiceOverview,
 };
 pub use requests::WRITES_MAX;
-pub use settings::{ControllerSettings, Settings, WriteMode};
+pub use settings::{AdditionDelay, ClusterSetSettings, ControllerSettings, Settings, WriteMode};
+pub use sources::{SOURCE_RESOURCES, SourceStatus};
 pub use status::{
     ControllerStatus, DeletionLimiterStatus, EngineStatus, KEYS_MAX, KeyState, KeyStatus, Sizes,
     WatchStatus, distribution_label,

@@ -1,17 +1,22 @@
 //! What the engine knows of the cluster: the cache and the watches that fill it. Events, lists,
 //! responses, and live reads arrive in any order; this file decides which of them is newer.
 
+mod identity;
 mod pods;
 
 use endpointd_model::{
-    Key, LiveRead, LiveReadResult, Object, PublishedResource, ResourceEvent, ResourceVersion,
-    SharedStr, Uid, WatchSignal, WatchedResource, WriteResult,
+    Controller, LiveRead, LiveReadResult, Object, PublishedResource, ResourceEvent,
+    ResourceVersion, SliceManagers, Uid, WatchSignal, WatchedResource, WriteResult,
 };
+use endpointd_plan::Knowledge;
 
-use crate::cache::{Cache, Changes, DirtyKeys, ListEpoch, Origin};
+use crate::cache::{Cache, Changes, DirtyKeys, ListEpoch, Origin, Place};
 use crate::requests::PendingWrite;
 use crate::watch_state::{ListEnd, WatchState};
 use crate::{MonotonicTime, WatchStatus};
+
+use self::identity::{identity, key_of, watched};
+pub use self::identity::{resource_of, version_of};
 
 #[derive(Debug)]
 pub struct Observed {
@@ -30,6 +35,14 @@ pub struct ReadBaseline {
     pub observed_version: ResourceVersion,
 }
 
+impl ReadBaseline {
+    /// A consistent read cannot find an older version than the one that was known before.
+    pub fn is_contradicted_by(&self, found: &LiveReadResult) -> bool {
+        let version = version_of(found).unwrap_or_default();
+        version != ResourceVersion::NONE && version < self.cached_version
+    }
+}
+
 /// What a watch signal asks the engine to do.
 #[derive(Debug)]
 pub enum Reaction {
@@ -46,15 +59,15 @@ pub enum Reaction {
 }
 
 impl Observed {
-    pub fn new(resources: Vec<WatchedResource>) -> Self {
-        let cache = empty_cache(&resources);
+    pub fn new(resources: Vec<WatchedResource>, managers: &SliceManagers) -> Self {
+        let cache = empty_cache(&resources, managers);
         let watches = resources.into_iter().map(WatchState::new).collect();
         Self { cache, watches, accepts_signals: true }
     }
 
     /// Forgets everything. Signals are ignored until [`Self::accept_signals`].
     pub fn reset(&mut self) {
-        self.cache = empty_cache(&self.watched_resources());
+        self.cache = empty_cache(&self.watched_resources(), self.cache.managers());
         for watch in &mut self.watches {
             watch.reset("resourceVersions went backwards, listing everything again");
         }
@@ -75,6 +88,19 @@ impl Observed {
 
     pub fn watched_resources(&self) -> Vec<WatchedResource> {
         self.watches.iter().map(|watch| watch.resource).collect()
+    }
+
+    pub fn knowledge(&self) -> Knowledge {
+        let mut knowledge = Knowledge::Current;
+        for watch in &self.watches {
+            if !watch.is_synced {
+                return Knowledge::Nothing;
+            }
+            if watch.is_listing || watch.is_disconnected() {
+                knowledge = Knowledge::Outdated;
+            }
+        }
+        knowledge
     }
 
     pub fn is_listing(&self) -> bool {
@@ -218,7 +244,10 @@ impl Observed {
         if cached.is_some_and(|cached| cached.uid == *deleted_uid) {
             let epoch = self.epoch(watched(*resource));
             self.cache.tombstone(*resource, key, epoch, dirty);
-            dirty.remove(owner.controller, &owner.key);
+            // What must wait for the delete comes in the next plan.
+            if owner.controller != Controller::MultiCluster {
+                dirty.remove(owner.controller, &owner.key);
+            }
         }
     }
 
@@ -233,7 +262,7 @@ impl Observed {
             LiveRead::Object(resource, key) | LiveRead::FieldManager(resource, key) => {
                 self.cache.object(*resource, key).map(|cached| cached.uid)
             }
-            LiveRead::Pods(_) => None,
+            LiveRead::Pods(_) | LiveRead::Source(..) => None,
         };
         let resource = resource_of(read);
         ReadBaseline {
@@ -292,7 +321,8 @@ impl Observed {
                 | LiveRead::Object(_, _)
                 | LiveRead::Node(_)
                 | LiveRead::FieldManager(..)
-                | LiveRead::Pods(_),
+                | LiveRead::Pods(_)
+                | LiveRead::Source(..),
                 _,
             ) => {}
         }
@@ -316,97 +346,29 @@ impl Observed {
     }
 }
 
-/// Only the import controller reads ReferenceGrants.
-fn empty_cache(resources: &[WatchedResource]) -> Cache {
-    match resources.contains(&WatchedResource::ReferenceGrants) {
-        true => Cache::with_imports(),
-        false => Cache::default(),
+/// Only the import controller reads ReferenceGrants, only that for several clusters reads exports.
+fn empty_cache(resources: &[WatchedResource], managers: &SliceManagers) -> Cache {
+    let mut cache = Cache::new(managers);
+    if resources.contains(&WatchedResource::ReferenceGrants) {
+        cache = cache.follow_sources();
     }
-}
-
-/// The version of the object that a live read found.
-pub fn version_of(result: &LiveReadResult) -> Option<ResourceVersion> {
-    match result {
-        LiveReadResult::Service(service) => Some(service.resource_version),
-        LiveReadResult::Node(node) => Some(node.resource_version),
-        LiveReadResult::Object(object) => Some(object.meta().resource_version),
-        LiveReadResult::FieldManager(_)
-        | LiveReadResult::Pods(_)
-        | LiveReadResult::Absent
-        | LiveReadResult::Failed(_) => None,
+    if resources.contains(&WatchedResource::ServiceExports) {
+        let is_home = resources.contains(&WatchedResource::ServiceImports);
+        cache = cache.follow_clusters(if is_home { Place::Home } else { Place::Remote });
     }
-}
-
-impl ReadBaseline {
-    /// A consistent read cannot find an older version than the one that was known before.
-    pub fn is_contradicted_by(&self, found: &LiveReadResult) -> bool {
-        let version = version_of(found).unwrap_or_default();
-        version != ResourceVersion::NONE && version < self.cached_version
-    }
-}
-
-/// A node has no namespace.
-fn key_of(read: &LiveRead) -> Key {
-    match read {
-        LiveRead::Service(key) | LiveRead::Object(_, key) | LiveRead::FieldManager(_, key) => {
-            key.clone()
-        }
-        LiveRead::Pods(namespace) => Key::new(namespace.clone(), SharedStr::default()),
-        LiveRead::Node(name) => Key::new(SharedStr::default(), name.clone()),
-    }
-}
-
-/// The resource whose watch reports the object of a live read.
-pub fn resource_of(read: &LiveRead) -> WatchedResource {
-    match read {
-        LiveRead::Service(_) => WatchedResource::Services,
-        LiveRead::Node(_) => WatchedResource::Nodes,
-        LiveRead::Pods(_) => WatchedResource::Pods,
-        LiveRead::Object(resource, _) | LiveRead::FieldManager(resource, _) => watched(*resource),
-    }
-}
-
-fn watched(resource: PublishedResource) -> WatchedResource {
-    match resource {
-        PublishedResource::Slices => WatchedResource::Slices,
-        PublishedResource::Endpoints => WatchedResource::Endpoints,
-        PublishedResource::ServiceStatus => WatchedResource::Services,
-    }
-}
-
-/// A node has no namespace.
-fn identity(event: &ResourceEvent) -> (Key, ResourceVersion) {
-    match event {
-        ResourceEvent::Service(event) => (event.object().key(), event.object().resource_version),
-        ResourceEvent::Pod(event) => (event.object().key(), event.object().resource_version),
-        ResourceEvent::Node(event) => {
-            let node = event.object();
-            (Key::new(SharedStr::default(), node.name.clone()), node.resource_version)
-        }
-        ResourceEvent::Endpoints(event) => {
-            let meta = &event.object().meta;
-            (meta.key(), meta.resource_version)
-        }
-        ResourceEvent::Slice(event) => {
-            let meta = &event.object().meta;
-            (meta.key(), meta.resource_version)
-        }
-        ResourceEvent::ReferenceGrant(event) => {
-            (event.object().key(), event.object().resource_version)
-        }
-    }
+    cache
 }
 
 #[cfg(test)]
 mod tests {
-    use endpointd_model::{ObjectEvent, Service};
+    use endpointd_model::{Key, ObjectEvent, Service};
 
     use super::*;
 
     const SERVICES: WatchedResource = WatchedResource::Services;
 
     fn observed() -> Observed {
-        Observed::new(vec![SERVICES])
+        Observed::new(vec![SERVICES], &SliceManagers::default())
     }
 
     fn service(version: u64) -> Service {

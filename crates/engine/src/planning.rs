@@ -1,17 +1,23 @@
 //! From a key to its plan: the snapshot, the pure plan, and what must be confirmed before the plan
 //! may delete anything.
 
+mod multicluster;
+
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use endpointd_model::{
-    Controller, Failure, FailureKind, Key, LiveRead, PublishedResource, Selection, Write,
+    Controller, Failure, FailureKind, Key, LiveRead, PublishedResource, Selection, Service,
+    SharedStr, Write,
 };
 use endpointd_plan::{CarriedState, Plan, Settings};
 
+use crate::MonotonicTime;
 use crate::absence::Assumptions;
-use crate::cache::Cache;
+use crate::cache::{Cache, EndpointsInputs};
 use crate::controllers::ControllerState;
 use crate::key_table::KeyTable;
+use crate::sources::Sources;
 
 /// A plan, and the facts it depends on that the cache cannot be sure of.
 #[derive(Debug, Default)]
@@ -21,16 +27,25 @@ pub struct Planned {
     /// What must be read before anything is un-published because it is missing: nodes of pods that
     /// the cache does not hold, and the pods of the namespace if a list did not contain some of them.
     pub shared_reads: Vec<LiveRead>,
+    /// Pods that the plan un-publishes because no list has contained them. None once the pods of the
+    /// key have been compared with what was published before the start.
+    pub unlisted: Option<BTreeSet<SharedStr>>,
 }
 
 /// A panic in a plan is a bug that must not stop the other keys: it fails this key only.
 pub fn plan(
-    cache: &Cache,
+    (cache, sources): (&Cache, &Sources),
     controller: &ControllerState,
     settings: &Settings,
     key: &Key,
+    now: MonotonicTime,
 ) -> Result<Planned, Failure> {
-    let planned = catch_unwind(AssertUnwindSafe(|| plan_key(cache, controller, settings, key)));
+    let planned = catch_unwind(AssertUnwindSafe(|| match controller.settings.controller {
+        Controller::MultiCluster => multicluster::plan(cache, sources, key, now),
+        Controller::Slices | Controller::Endpoints | Controller::Mirror | Controller::Import => {
+            plan_key(cache, controller, settings, key)
+        }
+    }));
     planned.map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
@@ -48,15 +63,21 @@ fn plan_key(
     let keys = &controller.keys;
     let (none, entry) = (CarriedState::default(), keys.get(key));
     let carried = entry.map_or(&none, |entry| &entry.carried);
+    let is_compared = entry.is_some_and(|entry| entry.are_pods_compared);
+    let compares_pods = !is_compared && cache.service(key).is_some_and(publishes_pods);
+    let mut unlisted = None;
     let (plan, absent, mut shared_reads) = match controller.settings.controller {
         Controller::Slices => {
             let inputs = cache.slice_inputs(key);
             let plan = endpointd_plan::slices(&inputs.snapshot(carried), settings);
             let nodes = inputs.unknown_nodes().into_iter().map(LiveRead::Node);
+            unlisted = compares_pods.then(|| inputs.uncached_pods(cache, key));
             (plan, Vec::new(), nodes.collect())
         }
         Controller::Endpoints => {
-            let (plan, absent) = plan_endpoints(cache, keys, key, (carried, settings));
+            let inputs = cache.endpoints_inputs(key);
+            let (plan, absent) = plan_endpoints(&inputs, keys, key, (carried, settings));
+            unlisted = compares_pods.then(|| inputs.uncached_pods(cache, key));
             (plan, absent, Vec::new())
         }
         Controller::Mirror => {
@@ -73,34 +94,31 @@ fn plan_key(
         Controller::Import => {
             let inputs = cache.import_inputs(key);
             let snapshot = inputs.snapshot(carried);
-            let plan = endpointd_plan::import(&snapshot).with_condition(snapshot.service);
-            let absent = inputs.absent_source().filter(|_| has_delete(&plan));
+            let plan = endpointd_plan::import(&snapshot, settings).with_condition(snapshot.service);
+            // A condition that says so is confirmed as well as a deletion.
+            let absent = inputs.absent_source().filter(|_| !plan.writes.is_empty());
             let absent = absent.map(|source| LiveRead::Service(source.clone()));
             (plan, absent.into_iter().collect(), Vec::new())
         }
+        Controller::MultiCluster => return Planned::default(),
     };
     let reported = entry.map(|entry| entry.reported_deletions).unwrap_or_default();
     let assumptions = match is_left_behind(cache, controller.settings.controller, key) {
         true if has_delete(&plan) => Assumptions::of_left_behind(&plan.writes, key),
         true | false => Assumptions::new(&plan.writes, absent, reported),
     };
-    let publishes_pods = match controller.settings.controller {
-        Controller::Slices | Controller::Endpoints => true,
-        Controller::Mirror | Controller::Import => false,
-    };
-    if publishes_pods && cache.has_unlisted_pods(&key.namespace) {
+    if is_of_pods(controller.settings.controller) && cache.has_unlisted_pods(&key.namespace) {
         shared_reads.push(LiveRead::Pods(key.namespace.clone()));
     }
-    Planned { plan, assumptions, shared_reads }
+    Planned { plan, assumptions, shared_reads, unlisted }
 }
 
 fn plan_endpoints(
-    cache: &Cache,
+    inputs: &EndpointsInputs<'_>,
     keys: &KeyTable,
     key: &Key,
     (carried, settings): (&CarriedState, &Settings),
 ) -> (Plan, Vec<LiveRead>) {
-    let inputs = cache.endpoints_inputs(key);
     let service = LiveRead::Service(key.clone());
     if inputs.has_service() {
         let failures = keys.failure_state(key);
@@ -120,15 +138,21 @@ fn plan_endpoints(
 /// Whether all that this controller can do for the key is to delete what is left of a time when the
 /// Service had a selector.
 pub fn is_left_behind(cache: &Cache, controller: Controller, key: &Key) -> bool {
-    let publishes_pods = match controller {
+    is_of_pods(controller) && cache.service(key).is_some_and(|service| !publishes_pods(service))
+}
+
+fn is_of_pods(controller: Controller) -> bool {
+    match controller {
         Controller::Slices | Controller::Endpoints => true,
-        Controller::Mirror | Controller::Import => false,
-    };
-    publishes_pods
-        && cache.service(key).is_some_and(|service| match service.selection() {
-            Selection::Pods(_) => false,
-            Selection::Manual | Selection::External => true,
-        })
+        Controller::Mirror | Controller::Import | Controller::MultiCluster => false,
+    }
+}
+
+fn publishes_pods(service: &Service) -> bool {
+    match service.selection() {
+        Selection::Pods(_) => true,
+        Selection::Manual | Selection::External => false,
+    }
 }
 
 fn has_delete(plan: &Plan) -> bool {

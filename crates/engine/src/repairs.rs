@@ -42,14 +42,11 @@ impl Default for Repairs {
 }
 
 impl Repairs {
-    /// A repair with so many writes is sent.
-    pub fn record(&mut self, key: &Key, n_writes: usize, now: MonotonicTime) {
-        if n_writes == 0 {
-            return;
-        }
+    /// A write of a repair was stored.
+    pub fn record(&mut self, key: &Key, now: MonotonicTime) {
         self.sweep(now);
         let repair = self.by_key.entry(key.clone()).or_default();
-        (0..n_writes).for_each(|_| repair.budget.spend(now));
+        repair.budget.spend(now);
         repair.is_asked = false;
     }
 
@@ -152,12 +149,12 @@ mod tests {
         let (mut repairs, key) = (Repairs::default(), Key::new("shop", "web"));
         for _ in 0..TRIES_IN_A_ROW {
             assert_eq!(repairs.next(&key, at(1)), at(1));
-            repairs.record(&key, 1, at(1));
+            repairs.record(&key, at(1));
             assert!(!repairs.is_contested(&key, at(1)));
         }
         assert_eq!(repairs.next(&key, at(1)), at(31));
         assert!(repairs.is_contested(&key, at(1)));
-        repairs.record(&key, 50, at(31));
+        (0..50).for_each(|_| repairs.record(&key, at(31)));
         assert_eq!(repairs.next(&key, at(32)), at(61), "however many writes it had");
         assert!(repairs.is_contested(&key, at(91)) && !repairs.is_contested(&key, at(92)));
     }
@@ -167,15 +164,15 @@ mod tests {
         let (mut repairs, key) = (Repairs::default(), Key::new("shop", "web"));
         let slice = Key::new("shop", "web-abc");
         let resource = PublishedResource::Slices;
-        repairs.record(&key, 1, at(1));
+        repairs.record(&key, at(1));
         repairs.note_edit(&key, resource, &slice);
         repairs.next(&key, at(1));
         assert_eq!(repairs.take_question(&key, at(1)), None, "it is repaired at once");
-        repairs.record(&key, 20, at(1));
+        (0..20).for_each(|_| repairs.record(&key, at(1)));
         repairs.next(&key, at(1));
         assert_eq!(repairs.take_question(&key, at(1)), Some((resource, slice.clone())));
         assert_eq!(repairs.take_question(&key, at(2)), None);
-        repairs.record(&key, 1, at(31));
+        repairs.record(&key, at(31));
         repairs.next(&key, at(31));
         assert_eq!(repairs.take_question(&key, at(31)), Some((resource, slice)));
         repairs.set_manager(&key, "meddler".into());
@@ -188,7 +185,7 @@ mod tests {
     fn keys_repaired_long_ago_are_dropped() {
         let mut repairs = Repairs::default();
         for n in 0..1000 {
-            repairs.record(&Key::new("shop", format!("s{n}")), 1, at(n));
+            repairs.record(&Key::new("shop", format!("s{n}")), at(n));
         }
         assert!(repairs.by_key.len() < 200, "{}", repairs.by_key.len());
     }

@@ -157,7 +157,8 @@ impl Requests {
                     dirty.remove(writer.controller, &writer.key);
                 }
             }
-            ObjectChange::ServiceApplied { .. } | ObjectChange::EndpointsDeleted(..) => {}
+            ObjectChange::ServiceApplied { key, .. } => self.doubt_absence_of_service(key),
+            ObjectChange::EndpointsDeleted(..) | ObjectChange::NamespaceChanged(_) => {}
         }
     }
 
@@ -179,14 +180,29 @@ impl Requests {
         Some(request)
     }
 
+    /// The watch has reported a Service: a read in flight that finds none was sent before, or the Service
+    /// was deleted since. A list that wrongly lacks the Service may follow.
+    fn doubt_absence_of_service(&mut self, key: &Key) {
+        let is_of = |read: &LiveRead| matches!(read, LiveRead::Service(one) if one == key);
+        self.for_baselines(is_of, |baseline| baseline.cached = Some(Uid::default()));
+    }
+
     /// The watch has reported what became of the objects that `is_known` selects: a read in flight
     /// may have found them before.
     pub fn invalidate_reads(&mut self, is_known: impl Fn(&LiveRead) -> bool) {
+        self.for_baselines(is_known, |baseline| baseline.observed_version = ResourceVersion::NONE);
+    }
+
+    fn for_baselines(
+        &mut self,
+        is_selected: impl Fn(&LiveRead) -> bool,
+        change: impl Fn(&mut ReadBaseline),
+    ) {
         for request in self.pending.values_mut() {
             if let PendingRequest::Read(pending) = request
-                && is_known(&pending.read)
+                && is_selected(&pending.read)
             {
-                pending.baseline.observed_version = ResourceVersion::NONE;
+                change(&mut pending.baseline);
             }
         }
     }
@@ -244,7 +260,9 @@ impl PendingWrite {
     /// The read that shows what this write did.
     pub fn live_read(&self) -> LiveRead {
         match self.resource {
-            PublishedResource::Slices | PublishedResource::Endpoints => {
+            PublishedResource::Slices
+            | PublishedResource::Endpoints
+            | PublishedResource::MultiCluster(_) => {
                 LiveRead::Object(self.resource, self.key.clone())
             }
             PublishedResource::ServiceStatus => LiveRead::Service(self.key.clone()),

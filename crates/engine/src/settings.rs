@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use endpointd_model::{Controller, WatchedResource};
+use endpointd_model::{ClusterId, Controller, WatchedResource};
+use endpointd_plan::MultiClusterSettings;
 
 /// Settings of an engine; the command line resolves them from its flags.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,16 @@ pub struct Settings {
     pub write_mode: WriteMode,
     /// Seed of the back-off jitter; the same seed and inputs give the same effects.
     pub seed: u64,
+    /// Must be set if the controller for Services of several clusters runs.
+    pub clusters: Option<ClusterSetSettings>,
+}
+
+/// Settings of the controller for Services of several clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterSetSettings {
+    /// The name of this cluster.
+    pub home: ClusterId,
+    pub plan: MultiClusterSettings,
 }
 
 /// Whether planned writes are sent.
@@ -35,11 +46,45 @@ pub struct ControllerSettings {
     /// Delay between a change of a pod or a slice and its sync, so that such changes are batched;
     /// Kubernetes `--endpoint-updates-batch-period`. Other changes are synced at once.
     pub batch_period: Duration,
+    pub addition_delay: AdditionDelay,
+}
+
+/// How long an addition waits after the last sync of its Service: the more endpoints are ready, the
+/// less traffic a new one takes over, and every write of a slice goes to every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdditionDelay {
+    /// With so many ready endpoints nothing waits.
+    pub undelayed_endpoints: usize,
+    /// For each ready endpoint beyond.
+    pub per_endpoint: Duration,
+    pub max: Duration,
+}
+
+impl AdditionDelay {
+    pub fn of(self, n_ready: usize) -> Duration {
+        let beyond = n_ready.saturating_sub(self.undelayed_endpoints);
+        self.per_endpoint.saturating_mul(u32::try_from(beyond).unwrap_or(u32::MAX)).min(self.max)
+    }
+}
+
+impl Default for AdditionDelay {
+    fn default() -> Self {
+        Self {
+            undelayed_endpoints: 100,
+            per_endpoint: Duration::from_micros(250),
+            max: Duration::from_secs(1),
+        }
+    }
 }
 
 impl ControllerSettings {
     pub fn new(controller: Controller) -> Self {
-        Self { controller, syncs_max: 5, batch_period: Duration::ZERO }
+        Self {
+            controller,
+            syncs_max: 5,
+            batch_period: Duration::ZERO,
+            addition_delay: AdditionDelay::default(),
+        }
     }
 }
 
@@ -50,14 +95,18 @@ impl Default for Settings {
             controllers: Controller::DEFAULT.map(ControllerSettings::new).to_vec(),
             write_mode: WriteMode::default(),
             seed: 0,
+            clusters: None,
         }
     }
 }
 
 impl Settings {
-    /// With the controllers that run only if they are named, too.
+    /// With the controllers that run only if they are named, too, apart from the one that needs
+    /// settings of its own ([`Self::clusters`]).
     pub fn of_all_controllers() -> Self {
-        let controllers = Controller::ALL.map(ControllerSettings::new).to_vec();
+        let controllers =
+            Controller::ALL.into_iter().filter(|one| *one != Controller::MultiCluster);
+        let controllers = controllers.map(ControllerSettings::new).collect();
         Self { controllers, ..Self::default() }
     }
 
@@ -90,6 +139,15 @@ pub(crate) fn needs(controller: Controller) -> &'static [WatchedResource] {
             WatchedResource::Nodes,
             WatchedResource::Slices,
             WatchedResource::ReferenceGrants,
+        ],
+        // Nothing of other clusters: one that does not answer delays nothing.
+        Controller::MultiCluster => &[
+            WatchedResource::Services,
+            WatchedResource::Slices,
+            WatchedResource::Namespaces,
+            WatchedResource::ServiceExports,
+            WatchedResource::ServiceImports,
+            WatchedResource::DerivedServices,
         ],
     }
 }

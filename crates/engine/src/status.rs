@@ -15,6 +15,7 @@ use crate::controllers::{ControllerState, Controllers};
 use crate::key_stats::KeyStats;
 use crate::observed::Observed;
 use crate::queue::{KeyPhase, QueueCounts};
+use crate::sources::SourceStatus;
 
 /// Keys listed in one snapshot; the others are counted.
 pub const KEYS_MAX: usize = 200;
@@ -24,6 +25,8 @@ pub struct EngineStatus {
     pub is_leading: bool,
     /// In the order of [`WatchedResource::ALL`], only those that are watched.
     pub watches: Vec<WatchStatus>,
+    /// The other clusters of the set, sorted.
+    pub sources: Vec<SourceStatus>,
     /// In the order of [`Controller::ALL`], only those that run.
     pub controllers: Vec<ControllerStatus>,
     /// Keys that are queued, in flight, failed, or contested: failed first, at most [`KEYS_MAX`].

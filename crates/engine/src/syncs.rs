@@ -72,6 +72,11 @@ impl Syncs {
         self.writes.n_in_flight()
     }
 
+    /// Of the sync in flight.
+    pub fn priority_of(&self, owner: &Owner) -> Option<Priority> {
+        self.in_flight.get(owner).map(InFlightSync::priority)
+    }
+
     pub fn push_effect(&mut self, effect: Effect) {
         self.effects.push_back(effect);
     }
@@ -232,6 +237,8 @@ fn namespace_of(read: &LiveRead) -> &str {
         }
         LiveRead::Pods(namespace) => namespace,
         LiveRead::Node(_) => "",
+        // Reads that a slow cluster does not answer take no seat of a namespace.
+        LiveRead::Source(cluster, _) => cluster.as_str(),
     }
 }
 

@@ -79,6 +79,10 @@ impl WatchState {
         self.disconnected = Some(reason);
     }
 
+    pub fn is_disconnected(&self) -> bool {
+        self.disconnected.is_some()
+    }
+
     pub fn begin_list(&mut self) {
         self.epoch = self.epoch.next();
         self.is_listing = true;
@@ -153,6 +157,13 @@ impl WatchState {
         if !self.decode_errors.is_empty() {
             self.decode_errors.remove(key);
         }
+    }
+
+    /// The object may exist and be missing from the cache only because it cannot be decoded.
+    pub fn may_be_undecodable(&self, key: &Key) -> bool {
+        self.has_nameless_object
+            || self.decode_errors.len() >= DECODE_ERRORS_MAX
+            || self.decode_errors.contains_key(key)
     }
 
     pub fn status(&self, n_objects: usize, now: MonotonicTime) -> WatchStatus {

@@ -8,11 +8,13 @@ use endpointd_model::{
 use crate::in_flight::Owner;
 use crate::requests::Verb;
 
-/// None where upstream records none: for the mirroring controller, and for deleted Endpoints.
+/// None where upstream records none: for the mirroring controller, and for deleted Endpoints. Services
+/// of several clusters have conditions.
 pub fn write_failure_event(owner: &Owner, verb: Verb, failure: &Failure) -> Option<EventRecord> {
     let key = &owner.key;
     let (reason, message, involved_kind) = match (owner.controller, verb) {
-        (Controller::Mirror, _) | (Controller::Endpoints, Verb::Delete) => return None,
+        (Controller::Mirror | Controller::MultiCluster, _)
+        | (Controller::Endpoints, Verb::Delete) => return None,
         (Controller::Slices, verb) => {
             let verb = verb.as_str();
             let message = format!(
@@ -49,12 +51,13 @@ pub fn condition_event(status: &ServiceStatus) -> Option<EventRecord> {
 pub fn left_behind_event(owner: &Owner, n_deleted: usize) -> EventRecord {
     let what = match (owner.controller, n_deleted) {
         (Controller::Endpoints, _) => "the Endpoints".to_owned(),
-        (Controller::Slices | Controller::Mirror | Controller::Import, 1) => {
-            "1 EndpointSlice".to_owned()
-        }
-        (Controller::Slices | Controller::Mirror | Controller::Import, n) => {
-            format!("{n} EndpointSlices")
-        }
+        (
+            Controller::Slices | Controller::Mirror | Controller::Import | Controller::MultiCluster,
+            n,
+        ) => match n {
+            1 => "1 EndpointSlice".to_owned(),
+            n => format!("{n} EndpointSlices"),
+        },
     };
     let message = format!("Deleted {what} from the time when Service {} had a selector", owner.key);
     let reason = EventReason::DeletedLeftBehind;

@@ -17,7 +17,7 @@ pub fn approximate_bytes(write: &Write) -> usize {
             let n_addresses = |one: &Subset| one.addresses.len() + one.not_ready_addresses.len();
             (subsets.iter().map(n_addresses).sum(), subsets.iter().map(|one| one.ports.len()).sum())
         }
-        Some(Object::ServiceStatus(_)) | None => (0, 0),
+        Some(Object::ServiceStatus(_) | Object::MultiCluster(_)) | None => (0, 0),
     };
     META_BYTES + n_endpoints * ENDPOINT_BYTES + n_ports * PORT_BYTES
 }

@@ -273,14 +273,18 @@ fn other_namespace(facts: &ServiceFacts, selector: &Labels) -> Option<Finding> {
         n_by_namespace.keys().map(|namespace| format!("`{namespace}`")).collect();
     let n_more = namespaces.len().saturating_sub(NAMESPACES_MAX);
     namespaces.truncate(NAMESPACES_MAX);
-    let (verb, namespaces) = match (namespaces.as_slice(), n_more) {
+    let where_they_are = match (namespaces.as_slice(), n_more) {
         ([], _) => return None,
-        ([one], _) => (if n_pods == 1 { "is" } else { "are" }, format!("namespace {one}")),
-        (some, 0) => ("are", format!("namespaces {}", fields::names(some))),
-        (some, more) => ("are", format!("namespaces {}, and {more} more", some.join(", "))),
+        _ if facts.context.objects.has_more("Pod") => {
+            format!("or more are in other namespaces, such as {}", fields::names(&namespaces))
+        }
+        ([one], _) if n_pods == 1 => format!("is in namespace {one}"),
+        ([one], _) => format!("are in namespace {one}"),
+        (some, 0) => format!("are in namespaces {}", fields::names(some)),
+        (some, more) => format!("are in namespaces {}, and {more} more", some.join(", ")),
     };
     let message = format!(
-        "{} with exactly these labels {verb} in {namespaces}; a Service chooses pods of its own \
+        "{} with exactly these labels {where_they_are}; a Service chooses pods of its own \
          namespace only",
         counted(n_pods, "pod")
     );

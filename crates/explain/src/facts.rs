@@ -96,13 +96,15 @@ impl<'a> ServiceFacts<'a> {
             slice.meta.namespace == key.namespace
                 && slice.meta.labels.has(names::SERVICE_NAME, &key.name)
         });
-        let (published, others): (Vec<_>, Vec<_>) = labelled
-            .partition(|slice| slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES));
-        let is_of =
-            |slice: &&EndpointSlice, manager| slice.meta.labels.has(names::MANAGED_BY, manager);
-        let (imported, others): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|slice| is_of(slice, names::MANAGED_BY_IMPORT));
-        let foreign = others.into_iter().filter(|slice| !is_of(slice, names::MANAGED_BY_MIRROR));
+        let (mut published, mut imported, mut foreign) = (Vec::new(), Vec::new(), Vec::new());
+        for slice in labelled {
+            match context.settings.managers.controller(&slice.meta.labels) {
+                Some(Controller::Slices) => published.push(slice),
+                Some(Controller::Import) => imported.push(slice),
+                Some(Controller::Mirror | Controller::Endpoints | Controller::MultiCluster) => {}
+                None => foreign.push(slice),
+            }
+        }
         let plan = plan_of(Controller::Slices);
         let desired = after(&plan, &published);
         let mut selected: Vec<Key> = snapshot.pods.iter().map(|one| one.pod.key()).collect();
@@ -122,7 +124,7 @@ impl<'a> ServiceFacts<'a> {
             pods,
             endpoints_plan: plan_of(Controller::Endpoints),
             mirror_plan: plan_of(Controller::Mirror),
-            foreign: foreign.collect(),
+            foreign,
             imported,
             plan,
             desired,
@@ -193,8 +195,12 @@ fn after(plan: &Plan, published: &[&EndpointSlice]) -> Vec<EndpointSlice> {
             Write::Delete(target) if target.resource == PublishedResource::Slices => {
                 slices.remove(&target.key.name);
             }
-            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
-            | Write::Update(Object::Endpoints(_) | Object::ServiceStatus(_))
+            Write::Create(
+                Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_),
+            )
+            | Write::Update(
+                Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_),
+            )
             | Write::Delete(_) => {}
         }
     }

@@ -28,6 +28,8 @@ pub struct Objects {
     unreadable: BTreeSet<String>,
     /// Kinds that were read completely, although there may be none of them.
     complete: BTreeSet<String>,
+    /// Kinds of which other namespaces have more objects than were read.
+    has_more: BTreeSet<String>,
 }
 
 impl Objects {
@@ -97,6 +99,15 @@ impl Objects {
         self.complete.contains(kind)
     }
 
+    /// Says that other namespaces have more objects of a kind than were read.
+    pub fn more_elsewhere(&mut self, kind: &str) {
+        self.has_more.insert(kind.to_owned());
+    }
+
+    pub(crate) fn has_more(&self, kind: &str) -> bool {
+        self.has_more.contains(kind)
+    }
+
     /// Removes what belongs to a namespace, so that the next one can be read. Nodes and Leases stay if
     /// all of them were read.
     pub fn forget_namespaced(&mut self) {
@@ -113,6 +124,7 @@ impl Objects {
         }
         self.malformed.retain(|one| kept.contains(&one.identity.kind));
         self.complete.retain(|kind| kept.contains(kind));
+        self.has_more.clear();
         self.unreadable.clear();
         self.not_read.clear();
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use endpointd_model::{EndpointSlice, EventReason, PublishedResource, Timestamp};
 use endpointd_plan::ExclusionReason;
 use endpointd_wire::Malformed;
+use serde_json::Value;
 
 use crate::code::{Code, Level};
 use crate::facts::{Mode, PodState, ServiceFacts};
@@ -227,17 +228,18 @@ fn rejected(facts: &ServiceFacts) -> Option<Finding> {
     Some(Finding::new(Code::WriteRejected, facts.object(), message))
 }
 
-/// EPD804. Only with a difference: without leader election there is no Lease.
+/// EPD804. Only with a difference. A controller can also run without leader election, or with a Lease
+/// of another name.
 fn no_leader(facts: &ServiceFacts) -> Option<Finding> {
     let objects = facts.context.objects;
-    if !objects.is_complete("Lease") {
+    if !objects.is_complete("Lease") || has_just_written(facts) {
         return None;
     }
     let now = facts.context.now.as_second();
     let leases = objects
         .of_kind_anywhere("Lease")
         .filter(|(name, _)| CONTROLLERS.iter().any(|controller| name.name.starts_with(controller)));
-    let is_current = |lease: &serde_json::Value| {
+    let is_current = |lease: &Value| {
         let renewed = fields::time(lease, "/spec/renewTime");
         let duration = fields::number(lease, "/spec/leaseDurationSeconds").unwrap_or(15);
         !text(lease, "/spec/holderIdentity").is_empty()
@@ -250,37 +252,47 @@ fn no_leader(facts: &ServiceFacts) -> Option<Finding> {
         }
         names.push(format!("{}/{}", name.namespace, name.name));
     }
-    let message = match names.as_slice() {
+    let (level, lease) = match names.as_slice() {
         [] => {
-            "no Lease of endpointd or kube-controller-manager exists: nothing is published until \
-               one of them runs"
-                .to_owned()
+            (Level::Warning, "no Lease of endpointd or kube-controller-manager exists".to_owned())
         }
-        all => format!(
-            "no process holds the Lease {}: nothing is published until one does",
-            fields::names(all)
-        ),
+        all => (Level::Error, format!("no process holds the Lease {}", fields::names(all))),
     };
-    Some(Finding::new(Code::NoLeader, facts.object(), message))
+    let message =
+        format!("{lease}: unless a controller runs without leader election, nothing is published");
+    Some(Finding::new(Code::NoLeader, facts.object(), message).level(level))
+}
+
+/// One of the controllers has written in this namespace within the last minute, so it runs.
+fn has_just_written(facts: &ServiceFacts) -> bool {
+    let (objects, namespace) = (facts.context.objects, &facts.key.namespace);
+    let published = ["EndpointSlice", "Endpoints"];
+    let mut published = published.iter().flat_map(|kind| objects.of_kind(kind, namespace));
+    published.any(|raw| recent_writers(facts, raw).next().is_some())
+}
+
+/// The controllers that have written an object within the last minute.
+fn recent_writers<'a>(facts: &ServiceFacts, raw: &'a Value) -> impl Iterator<Item = &'a str> {
+    let now = facts.context.now.as_second();
+    let entries = fields::list(raw, "/metadata/managedFields").iter();
+    entries.filter_map(move |entry| {
+        let time = fields::time(entry, "/time")?;
+        let manager = text(entry, "/manager");
+        let is_recent = now - time.as_second() <= SIMULTANEOUS_SECS;
+        (is_recent && CONTROLLERS.contains(&manager)).then_some(manager)
+    })
 }
 
 /// EPD805.
 pub fn two_writers(facts: &ServiceFacts) -> Option<Finding> {
-    let now = facts.context.now.as_second();
     let mut writers: BTreeSet<&str> = BTreeSet::new();
     let mut slices = BTreeSet::new();
     for slice in &facts.published {
         let raw =
             facts.context.objects.get("EndpointSlice", &slice.meta.namespace, &slice.meta.name);
-        let Some(raw) = raw else { continue };
-        for entry in fields::list(raw, "/metadata/managedFields") {
-            let manager = text(entry, "/manager");
-            let is_recent = fields::time(entry, "/time")
-                .is_some_and(|time| now - time.as_second() <= SIMULTANEOUS_SECS);
-            if is_recent && CONTROLLERS.contains(&manager) {
-                writers.insert(manager);
-                slices.insert(slice.meta.name.to_string());
-            }
+        for manager in raw.into_iter().flat_map(|raw| recent_writers(facts, raw)) {
+            writers.insert(manager);
+            slices.insert(slice.meta.name.to_string());
         }
     }
     if writers.len() < 2 {

@@ -45,7 +45,8 @@ impl MemoryApi {
         let pods = of(self.pods.keys());
         let endpoints = of(self.endpoints.keys());
         let slices = of(self.slices.keys());
-        let lists = [services, pods, endpoints, slices];
+        let grants = of(self.grants.keys());
+        let lists = [services, pods, endpoints, slices, grants];
         let left: Vec<usize> = (0..lists.len()).filter(|n| !lists[*n].is_empty()).collect();
         let Some(kind) = left.get(choice % left.len().max(1)) else {
             self.namespaces.remove(&namespace);
@@ -56,7 +57,8 @@ impl MemoryApi {
             0 => self.remove_service(&key),
             1 => self.remove_pod(&key),
             2 => drop(self.remove(PublishedResource::Endpoints, &key)),
-            _ => self.delete_slice(&key),
+            3 => self.delete_slice(&key),
+            _ => self.remove_grant(&key),
         }
         true
     }

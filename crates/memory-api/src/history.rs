@@ -67,6 +67,11 @@ impl<T: StoredObject> History<T> {
         self.live.keys().cloned().collect()
     }
 
+    /// Those of objects that are gone, too.
+    pub fn known_keys(&self) -> impl Iterator<Item = &Key> {
+        self.by_key.keys()
+    }
+
     pub fn put(&mut self, object: T, revision: u64, at: Time) -> Arc<T> {
         self.put_version(object, revision, at, false)
     }

@@ -4,6 +4,7 @@
 
 mod collector;
 mod history;
+mod multicluster;
 mod time;
 mod validation;
 mod verbs;
@@ -11,8 +12,9 @@ mod verbs;
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, LiveRead, LiveReadResult, Node, Object, Pod, PublishedResource,
-    ReferenceGrant, Service, SharedStr, Uid, WatchSignal, WatchedResource,
+    DerivedService, EndpointSlice, Endpoints, Key, LiveRead, LiveReadResult, Namespace, Node,
+    Object, Pod, PublishedResource, ReferenceGrant, Service, ServiceExport, ServiceImport,
+    SharedStr, Uid, WatchSignal, WatchedResource,
 };
 
 use history::WatchLog;
@@ -34,6 +36,12 @@ pub struct MemoryApi {
     pub endpoints: History<Endpoints>,
     pub slices: History<EndpointSlice>,
     pub grants: History<ReferenceGrant>,
+    pub exports: History<ServiceExport>,
+    pub imports: History<ServiceImport>,
+    /// Their names are not among those of `services`.
+    pub derived: History<DerivedService>,
+    /// What a watch of namespaces delivers; [`Self::put_namespace`] keeps it in step.
+    pub watched_namespaces: History<Namespace>,
     pub namespaces: BTreeMap<SharedStr, NamespaceState>,
     /// A mutating webhook for slices.
     pub webhook: Option<Webhook>,
@@ -165,6 +173,9 @@ impl MemoryApi {
             PublishedResource::ServiceStatus => {
                 self.services.get(key).map(|one| Object::ServiceStatus(Service::clone(one).into()))
             }
+            PublishedResource::MultiCluster(resource) => {
+                self.multicluster_object(resource, key).map(Object::MultiCluster)
+            }
         }
     }
 
@@ -198,6 +209,8 @@ impl MemoryApi {
                 let pods = pods.map(|pod| (pod.name.clone(), pod.uid.clone()));
                 Some(LiveReadResult::Pods(pods.collect()))
             }
+            // It is the API server of that cluster.
+            LiveRead::Source(_, read) => return self.read(read),
         };
         Some(found.unwrap_or(LiveReadResult::Absent))
     }
@@ -207,6 +220,9 @@ impl MemoryApi {
             PublishedResource::Slices => self.slices.is_corrupt(key),
             PublishedResource::Endpoints => self.endpoints.is_corrupt(key),
             PublishedResource::ServiceStatus => self.services.is_corrupt(key),
+            PublishedResource::MultiCluster(resource) => {
+                self.is_corrupt_multicluster(resource, key)
+            }
         }
     }
 
@@ -254,6 +270,10 @@ impl MemoryApi {
             WatchedResource::Endpoints => &self.endpoints,
             WatchedResource::Slices => &self.slices,
             WatchedResource::ReferenceGrants => &self.grants,
+            WatchedResource::Namespaces => &self.watched_namespaces,
+            WatchedResource::ServiceExports => &self.exports,
+            WatchedResource::ServiceImports => &self.imports,
+            WatchedResource::DerivedServices => &self.derived,
         }
     }
 
@@ -265,6 +285,10 @@ impl MemoryApi {
             WatchedResource::Endpoints => &mut self.endpoints,
             WatchedResource::Slices => &mut self.slices,
             WatchedResource::ReferenceGrants => &mut self.grants,
+            WatchedResource::Namespaces => &mut self.watched_namespaces,
+            WatchedResource::ServiceExports => &mut self.exports,
+            WatchedResource::ServiceImports => &mut self.imports,
+            WatchedResource::DerivedServices => &mut self.derived,
         }
     }
 
@@ -289,6 +313,9 @@ impl MemoryApi {
                 let stored = self.services.put(service, revision, self.now);
                 Object::ServiceStatus(Service::clone(&stored).into())
             }
+            Object::MultiCluster(object) => {
+                Object::MultiCluster(self.store_multicluster(object, revision))
+            }
         }
     }
 
@@ -298,6 +325,9 @@ impl MemoryApi {
             PublishedResource::Slices => self.slices.remove(key, revision, self.now),
             PublishedResource::Endpoints => self.endpoints.remove(key, revision, self.now),
             PublishedResource::ServiceStatus => self.services.remove(key, revision, self.now),
+            PublishedResource::MultiCluster(resource) => {
+                self.drop_multicluster(resource, key, revision)
+            }
         };
     }
 }

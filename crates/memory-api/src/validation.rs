@@ -18,7 +18,7 @@ pub fn invalid(object: &Object) -> Option<String> {
     match object {
         Object::Slice(slice) => invalid_slice(slice),
         Object::Endpoints(endpoints) => invalid_endpoints(endpoints),
-        Object::ServiceStatus(_) => None,
+        Object::ServiceStatus(_) | Object::MultiCluster(_) => None,
     }
 }
 

@@ -224,7 +224,14 @@ fn has_other_content(a: &Object, b: &Object) -> bool {
             *subsets != b.subsets
         }
         (Object::ServiceStatus(a), Object::ServiceStatus(b)) => a.condition != b.condition,
-        (Object::Slice(_) | Object::Endpoints(_) | Object::ServiceStatus(_), _) => true,
+        (Object::MultiCluster(a), Object::MultiCluster(b)) => a != b,
+        (
+            Object::Slice(_)
+            | Object::Endpoints(_)
+            | Object::ServiceStatus(_)
+            | Object::MultiCluster(_),
+            _,
+        ) => true,
     }
 }
 
@@ -233,5 +240,6 @@ pub fn meta_mut(object: &mut Object) -> &mut Meta {
         Object::Slice(slice) => &mut slice.meta,
         Object::Endpoints(endpoints) => &mut endpoints.meta,
         Object::ServiceStatus(status) => &mut status.meta,
+        Object::MultiCluster(object) => object.meta_mut(),
     }
 }

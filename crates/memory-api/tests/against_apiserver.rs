@@ -54,6 +54,7 @@ fn kind_of(resource: PublishedResource) -> &'static Kind {
         }
         PublishedResource::Endpoints => kinds::find("", "endpoints").expect("a kind"),
         PublishedResource::ServiceStatus => kinds::find("", "services").expect("a kind"),
+        PublishedResource::MultiCluster(_) => unreachable!("the other server has no such kinds"),
     }
 }
 
@@ -221,6 +222,7 @@ fn meta_mut(object: &mut Object) -> &mut Meta {
         Object::Slice(slice) => &mut slice.meta,
         Object::Endpoints(endpoints) => &mut endpoints.meta,
         Object::ServiceStatus(status) => &mut status.meta,
+        Object::MultiCluster(object) => object.meta_mut(),
     }
 }
 

@@ -31,10 +31,13 @@ pub enum Controller {
     Mirror,
     /// Upstream has nothing like it: docs/spec.md, section 10.
     Import,
+    /// Likewise: section 11.
+    MultiCluster,
 }
 
 impl Controller {
-    pub const ALL: [Self; 4] = [Self::Slices, Self::Endpoints, Self::Mirror, Self::Import];
+    pub const ALL: [Self; 5] =
+        [Self::Slices, Self::Endpoints, Self::Mirror, Self::Import, Self::MultiCluster];
     /// Those of upstream; the others run only if they are named.
     pub const DEFAULT: [Self; 3] = [Self::Slices, Self::Endpoints, Self::Mirror];
 
@@ -45,6 +48,7 @@ impl Controller {
             Self::Endpoints => "endpoints-controller",
             Self::Mirror => "endpointslice-mirroring-controller",
             Self::Import => "endpointslice-import-controller",
+            Self::MultiCluster => "multicluster-controller",
         }
     }
 
@@ -55,6 +59,7 @@ impl Controller {
             Self::Endpoints => "endpoint",
             Self::Mirror => "endpointslicemirroring",
             Self::Import => "endpointsliceimport",
+            Self::MultiCluster => "multicluster",
         }
     }
 
@@ -65,6 +70,7 @@ impl Controller {
             Self::Endpoints => "endpoint-controller",
             Self::Mirror => "endpoint-slice-mirroring-controller",
             Self::Import => "endpoint-slice-import-controller",
+            Self::MultiCluster => "multi-cluster-controller",
         }
     }
 }

@@ -17,14 +17,17 @@ mod labels;
 mod meta;
 mod multicluster;
 pub mod names;
+mod namespace;
 mod node;
 mod pod;
 mod port;
 mod reference_grant;
 mod resource_version;
+mod scope;
 mod service;
 mod service_traffic;
 mod slice;
+mod slice_managers;
 mod tolerate_unready;
 mod uid;
 mod watch;
@@ -46,20 +49,26 @@ pub use multicluster::{
     ClusterId, DerivedService, ImportPort, ImportType, InvalidClusterId, MultiClusterVersion,
     ServiceExport, ServiceImport, ServiceImportSpec, ServiceImportStatus, SliceObjects,
 };
+pub use namespace::Namespace;
 pub use node::Node;
 pub use pod::{NamedPort, Phase, Pod, PodIp, PodIps, Readiness};
 pub use port::{EndpointPort, Protocol};
 pub use reference_grant::{GrantedFrom, GrantedTo, ReferenceGrant};
 pub use resource_version::{InvalidResourceVersion, ResourceVersion};
+pub use scope::{NamespaceScope, SHARDS_MAX, Scope, Shard};
 pub use service::{
     ClusterIp, Selection, Service, ServicePort, TargetPort, TopologyMode, TrafficDistribution,
 };
 pub use service_traffic::{InternalTrafficPolicy, ServiceTraffic, SessionAffinity};
 pub use slice::{AddressType, Conditions, Endpoint, EndpointSlice, Hints};
+pub use slice_managers::{InvalidControllerName, SliceManagers, is_imported_copy};
 pub use tolerate_unready::TolerateUnready;
 pub use uid::{Uid, UidRepr};
 pub use watch::{ObjectEvent, ResourceEvent, WatchSignal, WatchedResource};
-pub use write::{DeleteTarget, Object, PublishedResource, ServiceStatus, Write};
+pub use write::{
+    DeleteTarget, MultiClusterObject, MultiClusterResource, Object, PublishedResource,
+    ServiceStatus, Write,
+};
 pub use write_result::{Failure, FailureKind, LiveRead, LiveReadResult, PodUids, WriteResult};
 
 /// Immutable text that many objects share; cloning it copies a pointer.

@@ -48,6 +48,8 @@ pub const MASTER_NODE: &str = "node-role.kubernetes.io/master";
 
 /// On the Lease of an instance that does not look at everything: its scope (annotation).
 pub const SCOPE: &str = "endpointd/scope";
+/// On the Lease of an instance with a name of its own: the name (annotation).
+pub const CONTROLLER_NAME: &str = "endpointd/controller-name";
 
 /// On a Service without selector: publish the endpoints of `NAMESPACE/NAME` (annotation).
 pub const ENDPOINTS_FROM: &str = "endpointd/endpoints-from";
@@ -67,7 +69,7 @@ pub const MANAGED_BY_CLUSTER_IMPORT: &str = "endpointd-import";
 pub const DERIVED_SERVICE: &str = "multicluster.kubernetes.io/derived-service";
 /// On a ServiceImport: the keys of the annotations that were exported, so that they can be removed.
 pub const EXPORTED_ANNOTATIONS: &str = "endpointd/exported-annotations";
-/// On an imported slice: the slice that it was copied from, for people (annotation).
+/// On an imported slice: the slice that it was copied from. Another namespace is part of it.
 pub const SOURCE_SLICE: &str = "endpointd/source-slice";
 /// The program that manages an object (label).
 pub const APP_MANAGED_BY: &str = "app.kubernetes.io/managed-by";

@@ -1,7 +1,8 @@
 //! Signals of a watch.
 
 use crate::{
-    EndpointSlice, Endpoints, Key, Node, Pod, ReferenceGrant, ResourceVersion, Service, SharedStr,
+    DerivedService, EndpointSlice, Endpoints, Key, Namespace, Node, Pod, ReferenceGrant,
+    ResourceVersion, Service, ServiceExport, ServiceImport, SharedStr,
 };
 
 /// The resources that endpointd watches.
@@ -14,22 +15,33 @@ pub enum WatchedResource {
     Slices,
     /// Not every cluster serves them; then there are none.
     ReferenceGrants,
+    Namespaces,
+    /// Not every cluster serves them, either.
+    ServiceExports,
+    ServiceImports,
+    /// The Services with the label of an import.
+    DerivedServices,
 }
 
 impl WatchedResource {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::Services,
         Self::Pods,
         Self::Nodes,
         Self::Endpoints,
         Self::Slices,
         Self::ReferenceGrants,
+        Self::Namespaces,
+        Self::ServiceExports,
+        Self::ServiceImports,
+        Self::DerivedServices,
     ];
     /// Those that the controllers of Kubernetes read.
     pub const DEFAULT: [Self; 5] =
         [Self::Services, Self::Pods, Self::Nodes, Self::Endpoints, Self::Slices];
 
-    /// The plural name in the API; also used in metrics, logs, and the report.
+    /// The plural name in the API, except for derived Services; also used in metrics, logs, and the
+    /// report.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Services => "services",
@@ -38,6 +50,10 @@ impl WatchedResource {
             Self::Endpoints => "endpoints",
             Self::Slices => "endpointslices",
             Self::ReferenceGrants => "referencegrants",
+            Self::Namespaces => "namespaces",
+            Self::ServiceExports => "serviceexports",
+            Self::ServiceImports => "serviceimports",
+            Self::DerivedServices => "derivedservices",
         }
     }
 }
@@ -74,6 +90,10 @@ pub enum ResourceEvent {
     Endpoints(ObjectEvent<Endpoints>),
     Slice(ObjectEvent<EndpointSlice>),
     ReferenceGrant(ObjectEvent<ReferenceGrant>),
+    Namespace(ObjectEvent<Namespace>),
+    ServiceExport(ObjectEvent<ServiceExport>),
+    ServiceImport(ObjectEvent<ServiceImport>),
+    DerivedService(ObjectEvent<DerivedService>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +120,10 @@ impl ResourceEvent {
             Self::Endpoints(_) => WatchedResource::Endpoints,
             Self::Slice(_) => WatchedResource::Slices,
             Self::ReferenceGrant(_) => WatchedResource::ReferenceGrants,
+            Self::Namespace(_) => WatchedResource::Namespaces,
+            Self::ServiceExport(_) => WatchedResource::ServiceExports,
+            Self::ServiceImport(_) => WatchedResource::ServiceImports,
+            Self::DerivedService(_) => WatchedResource::DerivedServices,
         }
     }
 }

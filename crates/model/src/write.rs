@@ -1,6 +1,9 @@
 //! One create, update, or delete of one object.
 
-use crate::{Condition, EndpointSlice, Endpoints, Key, Meta, ResourceVersion, Service, Uid};
+use crate::{
+    Condition, DerivedService, EndpointSlice, Endpoints, Key, Meta, ResourceVersion, Service,
+    ServiceExport, ServiceImport, Uid,
+};
 
 /// An update has the resourceVersion it was computed from, a delete has uid and resourceVersion. If
 /// the stored object is another version, the API server rejects the write.
@@ -17,6 +20,17 @@ pub enum Object {
     Endpoints(Endpoints),
     /// Only updated: the rest of the Service and its other conditions stay as they are.
     ServiceStatus(ServiceStatus),
+    MultiCluster(MultiClusterObject),
+}
+
+/// What the controller of Services of several clusters writes, besides slices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MultiClusterObject {
+    Import(ServiceImport),
+    /// Only the status is updated, like that of the export.
+    ImportStatus(ServiceImport),
+    ExportStatus(ServiceExport),
+    Derived(DerivedService),
 }
 
 /// A Service with the condition that the import controller maintains.
@@ -42,6 +56,15 @@ pub enum PublishedResource {
     Endpoints,
     Slices,
     ServiceStatus,
+    MultiCluster(MultiClusterResource),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MultiClusterResource {
+    Imports,
+    ImportStatus,
+    ExportStatus,
+    Derived,
 }
 
 impl PublishedResource {
@@ -51,6 +74,10 @@ impl PublishedResource {
             Self::Endpoints => "endpoints",
             Self::Slices => "endpointslices",
             Self::ServiceStatus => "services/status",
+            Self::MultiCluster(MultiClusterResource::Imports) => "serviceimports",
+            Self::MultiCluster(MultiClusterResource::ImportStatus) => "serviceimports/status",
+            Self::MultiCluster(MultiClusterResource::ExportStatus) => "serviceexports/status",
+            Self::MultiCluster(MultiClusterResource::Derived) => "services",
         }
     }
 }
@@ -80,6 +107,7 @@ impl Object {
             Self::Slice(slice) => &slice.meta,
             Self::Endpoints(endpoints) => &endpoints.meta,
             Self::ServiceStatus(status) => &status.meta,
+            Self::MultiCluster(object) => object.meta(),
         }
     }
 
@@ -88,6 +116,34 @@ impl Object {
             Self::Slice(_) => PublishedResource::Slices,
             Self::Endpoints(_) => PublishedResource::Endpoints,
             Self::ServiceStatus(_) => PublishedResource::ServiceStatus,
+            Self::MultiCluster(object) => PublishedResource::MultiCluster(object.resource()),
+        }
+    }
+}
+
+impl MultiClusterObject {
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Self::Import(import) | Self::ImportStatus(import) => &import.meta,
+            Self::ExportStatus(export) => &export.meta,
+            Self::Derived(service) => &service.meta,
+        }
+    }
+
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        match self {
+            Self::Import(import) | Self::ImportStatus(import) => &mut import.meta,
+            Self::ExportStatus(export) => &mut export.meta,
+            Self::Derived(service) => &mut service.meta,
+        }
+    }
+
+    pub fn resource(&self) -> MultiClusterResource {
+        match self {
+            Self::Import(_) => MultiClusterResource::Imports,
+            Self::ImportStatus(_) => MultiClusterResource::ImportStatus,
+            Self::ExportStatus(_) => MultiClusterResource::ExportStatus,
+            Self::Derived(_) => MultiClusterResource::Derived,
         }
     }
 }

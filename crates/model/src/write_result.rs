@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::{Key, Node, Object, PublishedResource, Service, SharedStr, Uid};
+use crate::{ClusterId, Key, Node, Object, PublishedResource, Service, SharedStr, Uid};
 
 /// The result of a write.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +39,8 @@ pub enum LiveRead {
     FieldManager(PublishedResource, Key),
     /// The pods of a namespace.
     Pods(SharedStr),
+    /// From the API server of another cluster.
+    Source(ClusterId, Box<LiveRead>),
 }
 
 /// The result of a live read.

@@ -56,6 +56,7 @@ pub fn router(state: Arc<ApiState>) -> Router {
         .route("/api/v1/services/{namespace}/{name}", get(service))
         .route("/api/v1/services/{namespace}/{name}/findings", get(findings))
         .route("/api/v1/slices/{namespace}/{name}", get(slice))
+        .route("/api/v1/imports", get(imports))
         .route("/api/v1/changes", get(changes))
         .route("/api/v1/stream", get(events))
         .route("/api/v1/playground", get(actions).post(act))
@@ -72,7 +73,7 @@ async fn index(State(state): Shared) -> Response {
         "paths": [
             "/api/v1/services", "/api/v1/services/NAMESPACE/NAME",
             "/api/v1/services/NAMESPACE/NAME/findings", "/api/v1/slices/NAMESPACE/NAME",
-            "/api/v1/changes", "/api/v1/stream", "/api/v1/playground",
+            "/api/v1/imports", "/api/v1/changes", "/api/v1/stream", "/api/v1/playground",
         ],
     }))
 }
@@ -144,6 +145,15 @@ async fn slice(State(state): Shared, Path((namespace, name)): Path<(String, Stri
     match state.status.ask(move |it| it.engine.slice(&asked)).await {
         Some(Some(slice)) => json_page(&endpointd_wire::to_json_value(&Object::Slice(slice))),
         Some(None) => not_found(&format!("there is no EndpointSlice {key}")),
+        None => no_answer(),
+    }
+}
+
+async fn imports(State(state): Shared) -> Response {
+    match state.details.consumers(&state.status).await {
+        Some(text) => {
+            ([(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response()
+        }
         None => no_answer(),
     }
 }

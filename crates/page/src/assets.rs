@@ -30,7 +30,7 @@ const INDEX: Asset = Asset {
     text: include_str!("../ui/index.html"),
 };
 
-const ASSETS: [Asset; 19] = [
+const ASSETS: [Asset; 20] = [
     INDEX,
     asset!("icon.svg", "image/svg+xml"),
     asset!("tokens.css", STYLE),
@@ -49,6 +49,7 @@ const ASSETS: [Asset; 19] = [
     asset!("timeline.js", SCRIPT),
     asset!("changes.js", SCRIPT),
     asset!("waiting.js", SCRIPT),
+    asset!("imports.js", SCRIPT),
     asset!("playground.js", SCRIPT),
 ];
 

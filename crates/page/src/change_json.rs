@@ -1,7 +1,7 @@
 //! Changes as JSON.
 
 use endpointd_engine::{SyncResult, SyncSummary};
-use endpointd_status::{Change, EndpointChange, WriteRecord};
+use endpointd_status::{Change, EndpointChange, EndpointChanges, WriteRecord};
 use serde_json::{Value, json};
 
 use crate::overview_json::timestamp;
@@ -58,16 +58,16 @@ fn error(result: &SyncResult) -> Option<&str> {
 }
 
 fn write(record: &WriteRecord) -> Value {
-    let WriteRecord { verb, resource, name, result, took, endpoints, n_endpoints_not_shown } =
-        record;
+    let WriteRecord { verb, resource, name, result, took, endpoints } = record;
+    let EndpointChanges { shown, n_not_shown } = endpoints.get();
     json!({
         "verb": verb,
         "resource": resource,
         "name": &**name,
         "result": result,
         "tookMs": millis(*took),
-        "endpoints": endpoints.iter().map(endpoint).collect::<Vec<_>>(),
-        "endpointsNotShown": n_endpoints_not_shown,
+        "endpoints": shown.iter().map(endpoint).collect::<Vec<_>>(),
+        "endpointsNotShown": n_not_shown,
     })
 }
 

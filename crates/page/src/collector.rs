@@ -1,5 +1,5 @@
 //! Follows the event loop while there is a reader: keeps the rows of all Services current, and
-//! writes the messages of the stream, at most [`FLUSH`] apart and once for all readers.
+//! writes the messages of the stream, at least [`FLUSH`] apart and once for all readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use endpointd_status::{Change, Notice};
 use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep};
 
 use crate::hub::Hub;
 use crate::rates::Rates;
@@ -19,6 +19,8 @@ use crate::{change_json, overview_json, status_json};
 
 /// Changes within this time are one message.
 const FLUSH: Duration = Duration::from_millis(200);
+/// With many readers messages are further apart: all of them together get at most a hundred a second.
+const PER_READER: Duration = Duration::from_millis(10);
 /// How often the header and what waits are sent.
 const STATUS: Duration = Duration::from_secs(1);
 /// Services that the event loop is asked about at once: well below a millisecond for small ones.
@@ -62,10 +64,7 @@ pub async fn run(hub: Hub) {
         status_due: Instant::now(),
     };
     collector.start().await;
-    let mut ticks = interval(FLUSH);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        ticks.tick().await;
         match collector.receive(&mut notices) {
             Next::GoOn => {}
             Next::Stop => return collector.hub.stop(),
@@ -74,7 +73,14 @@ pub async fn run(hub: Hub) {
         if collector.hub.ends_idle() {
             return;
         }
+        sleep(pause(collector.hub.n_readers())).await;
     }
+}
+
+/// Between two messages.
+fn pause(n_readers: usize) -> Duration {
+    let n_readers = u32::try_from(n_readers).unwrap_or(u32::MAX);
+    FLUSH.max(PER_READER.saturating_mul(n_readers))
 }
 
 impl Collector {
@@ -97,6 +103,8 @@ impl Collector {
         loop {
             match notices.try_recv() {
                 Ok(Notice::Change(change)) => {
+                    // Here, not on the thread of the event loop.
+                    change.compare();
                     self.note(&change);
                     self.dirty.insert(change.sync.key.clone());
                     self.changes.push(change);
@@ -211,5 +219,16 @@ impl Collector {
     fn status(&mut self) -> serde_json::Value {
         let rates = self.rates.current(SystemTime::now());
         status_json::status(&self.hub.status().snapshot(), rates, self.hub.n_readers())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_readers_get_messages_less_often() {
+        let millis = [0, 1, 20, 50, 100, 128].map(|n| pause(n).as_millis());
+        assert_eq!(millis, [200, 200, 200, 500, 1000, 1280]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use endpointd_engine::ServiceDetail;
+use endpointd_engine::{RequestedImport, ServiceDetail};
 use endpointd_model::{
     ClusterIp, Endpoint, EndpointPort, EndpointSlice, Key, Service, ServicePort, TargetPort,
     TopologyMode, names,
@@ -10,10 +10,11 @@ use endpointd_model::{
 use endpointd_status::{Change, EndpointCondition, key_row};
 use serde_json::{Map, Value, json};
 
-use crate::{API_VERSION, change_json};
+use crate::{API_VERSION, change_json, import_json};
 
 pub fn detail(key: &Key, detail: &ServiceDetail, changes: &[Arc<Change>]) -> Value {
-    let ServiceDetail { service: spec, slices, keys, excluded_pods, n_planned_writes } = detail;
+    let ServiceDetail { service: spec, slices, keys, excluded_pods, n_planned_writes, consumers } =
+        detail;
     let planned: Map<String, Value> = n_planned_writes
         .iter()
         .map(|(controller, n)| (controller.name().to_owned(), json!(n)))
@@ -31,6 +32,7 @@ pub fn detail(key: &Key, detail: &ServiceDetail, changes: &[Arc<Change>]) -> Val
             "reason": excluded.reason.as_str(),
         })).collect::<Vec<_>>(),
         "plannedWrites": planned,
+        "consumers": consumers.iter().map(import_json::consumer).collect::<Vec<_>>(),
         "changes": changes.iter().map(|one| change_json::change(one)).collect::<Vec<_>>(),
     })
 }
@@ -43,6 +45,8 @@ fn service(service: &Service) -> Value {
         "externalName": service.is_external_name,
         "headless": service.cluster_ip == ClusterIp::Headless,
         "deleting": service.is_deleting,
+        "import": import_json::import(RequestedImport::of(service).as_ref()),
+        "endpointsTo": service.cross_namespace.as_ref().and_then(|cross| cross.to.as_deref()),
         "families": service.families.iter().map(|family| family.to_string()).collect::<Vec<_>>(),
         "ports": service.ports.iter().map(service_port).collect::<Vec<_>>(),
         "publishNotReady": service.publish_not_ready,

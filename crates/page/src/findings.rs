@@ -98,7 +98,7 @@ impl Finder {
         let client = self.client.get_or_try_init(|| Client::connect(self.connect.clone()));
         let client = client.await.map_err(|error| NoFindings(error.to_string()))?;
         let objects = self.read(client, key).await?;
-        let (key, settings) = (key.clone(), self.settings);
+        let (key, settings) = (key.clone(), self.settings.clone());
         // On another thread: other pages need not wait for it.
         let explained = tokio::task::spawn_blocking(move || {
             let indexed = objects.cluster().index();

@@ -18,6 +18,7 @@ mod stream;
 
 mod change_json;
 mod detail_json;
+mod import_json;
 mod overview_json;
 mod status_json;
 

@@ -7,11 +7,14 @@ use endpointd_engine::{EndpointCounts, ServiceOverview};
 use endpointd_model::{Key, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::import_json;
+
 /// Endpoints without a zone have an empty one.
 pub fn row(key: &Key, overview: &ServiceOverview, changed_at: Option<SystemTime>) -> Value {
     let ServiceOverview {
         source,
         is_deleting,
+        import,
         by_zone,
         slice_sizes,
         n_slices,
@@ -30,6 +33,7 @@ pub fn row(key: &Key, overview: &ServiceOverview, changed_at: Option<SystemTime>
         "name": &*key.name,
         "source": source.as_str(),
         "deleting": is_deleting,
+        "import": import_json::import(import.as_ref()),
         "zones": zones,
         "slices": slice_sizes,
         "sliceCount": n_slices,

@@ -17,9 +17,7 @@ export async function start() {
   setInterval(watchSilence, 1000);
   for (;;) {
     try {
-      setIndex(await getJson("/api/v1"));
-      await load();
-      setChanges((await getJson("/api/v1/changes")).changes);
+      await loadAll();
       return follow();
     } catch {
       setConnection("waiting");
@@ -33,6 +31,13 @@ export async function getJson(path) {
   const value = await response.json();
   if (!response.ok) throw new Error(value.error ?? `status ${response.status}`);
   return value;
+}
+
+/** Another process may answer now, of another version. */
+async function loadAll() {
+  setIndex(await getJson("/api/v1"));
+  await load();
+  setChanges((await getJson("/api/v1/changes")).changes);
 }
 
 async function load() {
@@ -58,7 +63,8 @@ function follow() {
     addLost(JSON.parse(event.data).messages);
     reload();
   });
-  // The server has started again, or nobody was looking for a while.
+  // The server has started again, nobody was looking for a while, or another process answers: the one
+  // that leads now, if `endpointd dashboard` forwards to it.
   source.addEventListener("reset", (event) => { seen(event); reload(); });
   source.addEventListener("error", () => {
     setConnection("waiting");
@@ -75,8 +81,7 @@ function seen(event) {
 
 async function reload() {
   try {
-    await load();
-    setChanges((await getJson("/api/v1/changes")).changes);
+    await loadAll();
   } catch {
     setTimeout(reload, RETRY);
   }

@@ -42,6 +42,7 @@ const CONTROLLERS = {
   "endpointslice-controller": "slices",
   "endpoints-controller": "Endpoints",
   "endpointslice-mirroring-controller": "mirroring",
+  "endpointslice-import-controller": "import",
 };
 export const controller = (name) => CONTROLLERS[name] ?? name;
 
@@ -61,6 +62,23 @@ const REASONS = {
   OverCapacity: "Endpoints hold at most 1,000 addresses",
 };
 export const reason = (word) => REASONS[word] ?? word;
+
+const IMPORTS = {
+  Mirrored: "has its endpoints",
+  RefNotPermitted: "no consent",
+  SourceNotFound: "no such Service",
+  PortNotFound: "a port is missing",
+  ChainNotAllowed: "the source imports, too",
+  HasSelector: "ignored: has a selector",
+  ExternalName: "ignored: ExternalName",
+  InvalidReference: "not a valid name",
+};
+
+/** What came of the wish for the endpoints of another Service: a level, and a few words. */
+export function importState({ status, reason: word }) {
+  if (status === null) return ["warn", "waits for the controller"];
+  return [status === "True" ? "good" : "bad", IMPORTS[word] ?? word];
+}
 
 export const RESULTS = {
   written: "written", unchanged: "unchanged", failed: "failed", throttled: "throttled",

@@ -1,7 +1,7 @@
 // All Services: a list of rows with a fixed height, of which only the visible ones exist.
 
 import { h, legend, replace, s, setText } from "./dom.js";
-import { ago, number, plural, seconds } from "./format.js";
+import { ago, importState, number, plural, seconds } from "./format.js";
 import { on, state, waitingOf } from "./store.js";
 
 /** Rows above and below the visible ones. */
@@ -26,9 +26,12 @@ const memory = { search: "", sort: "name", reversed: false, top: 0, active: "" }
 function rank(row) {
   const waiting = waitingOf(row.key);
   if (waiting?.state === "backing_off" || waiting?.lastError) return 4;
-  if (waiting) return 3;
+  if (waiting || isRefused(row)) return 3;
   return row.nUnready + row.nExcluded > 0 ? 2 : row.nLeaving > 0 ? 1 : 0;
 }
+
+/** It asks for the endpoints of another Service, and does not have them. */
+const isRefused = (row) => Boolean(row.import) && row.import.status !== "True";
 
 export function overview() {
   const view = new Overview();
@@ -212,7 +215,7 @@ function zonesOf(rows) {
 
 function signature(row) {
   const waiting = waitingOf(row.key);
-  return JSON.stringify([row.zones, row.slices, row.sliceCount, row.excluded, row.source, row.deleting,
+  return JSON.stringify([row.zones, row.slices, row.sliceCount, row.excluded, row.source, row.deleting, row.import,
     waiting?.state, waiting?.lastError, ago(row.changedAt)]);
 }
 
@@ -230,7 +233,7 @@ function rowElement(row, zones) {
 }
 
 function under(row) {
-  const source = { manual: " · no selector", external_name: " · ExternalName" }[row.source] ?? "";
+  const source = row.import ? ` · from ${row.import.from}` : { manual: " · no selector", external_name: " · ExternalName" }[row.source] ?? "";
   return `${row.namespace}${source}${row.deleting ? " · being deleted" : ""}`;
 }
 
@@ -290,5 +293,6 @@ function stateOf(row) {
   if (waiting?.state === "backing_off" || waiting?.lastError) return ["failing", `backing off: ${waiting.lastError ?? waiting.lastResult ?? ""}`];
   if (waiting?.state === "in_flight") return ["busy", `in flight ${seconds(waiting.seconds)}`];
   if (waiting?.state === "waiting") return ["busy", "in the queue"];
+  if (isRefused(row)) return [row.import.status === null ? "busy" : "failing", `not imported: ${importState(row.import)[1]}`];
   return ["settled", row.nExcluded > 0 ? `settled, ${row.nExcluded} left out` : "settled"];
 }

@@ -2,17 +2,19 @@
 
 import { getJson } from "./connection.js";
 import { command, h, icon, legend, replace, setText } from "./dom.js";
-import { controller, number, plural, reason, seconds, yaml } from "./format.js";
+import { controller, importState, number, plural, reason, seconds, yaml } from "./format.js";
 import { diagram } from "./diagram.js";
 import { serviceActions } from "./playground.js";
 import { on } from "./store.js";
 import { timeline } from "./timeline.js";
+import { consumerList } from "./imports.js";
 
 /** Between two reads of the same Service, while it changes. */
 const REFRESH = 500;
 /** Findings cost the API server several requests. */
 const FINDINGS_REFRESH = 3000;
 const ENDPOINTS_MAX = 500;
+const OWN_WRITERS = /^(endpointslice(mirroring)?-controller\.k8s\.io|endpointd-mirror|endpointd-import)$/;
 
 export function serviceView(namespace, name) {
   const view = new ServiceView(namespace, name);
@@ -28,6 +30,7 @@ class ServiceView {
     this.diagram = diagram();
     this.findings = h("div", null, h("p", { class: "quiet" }, "Reading the findings…"));
     this.excluded = h("section", { class: "card", hidden: true });
+    this.consumers = h("section", { class: "card", hidden: true });
     this.slices = h("section", { class: "card" });
     this.endpoints = h("tbody");
     this.endpointCount = h("summary", null, "Endpoints as a table");
@@ -45,7 +48,7 @@ class ServiceView {
           h("section", { class: "card" }, h("div", { class: "head" }, h("h2", null, "Timeline"), h("span", { class: "muted" }, "last 100 changes")), this.timeline)),
         h("div", { class: "side" },
           h("section", { class: "card" }, h("div", { class: "head" }, h("h2", null, "Findings")), this.findings),
-          this.excluded, this.actions, this.slices)));
+          this.excluded, this.consumers, this.actions, this.slices)));
     this.stops = [
       on("rows", ({ all, keys }) => { if (all || keys.has(this.key)) this.later(); }),
       on("changes", (changes) => { if (changes.some((one) => `${one.namespace}/${one.name}` === this.key)) this.later(); }),
@@ -104,6 +107,7 @@ class ServiceView {
     this.diagram.show(detail);
     replace(this.timeline, timeline(detail.changes));
     this.showExcluded(detail);
+    this.showConsumers(detail);
     this.showSlices(detail);
     const all = detail.slices.flatMap((slice) => slice.endpoints.map((endpoint) => ({ ...endpoint, slice: slice.name })));
     setText(this.endpointCount, `${plural(all.length, "endpoint")} as a table`);
@@ -124,6 +128,14 @@ class ServiceView {
       h("div", { class: "head" }, h("h2", null, "Left out of slices"), h("span", { class: "muted" }, plural(bySlices.length, "pod"))),
       h("table", { class: "table" }, h("tbody", null, bySlices.slice(0, 100).map((one) =>
         h("tr", null, h("td", null, one.pod), h("td", null, reason(one.reason)))))));
+  }
+
+  /** Who asks for the endpoints of this Service. */
+  showConsumers({ consumers }) {
+    this.consumers.hidden = consumers.length === 0;
+    replace(this.consumers,
+      h("div", { class: "head" }, h("h2", null, "Also published by"), h("span", { class: "muted" }, plural(consumers.length, "Service"))),
+      consumerList(consumers.slice(0, 50)));
   }
 
   /** Opened YAML stays open, and is read when it is opened. */
@@ -179,6 +191,11 @@ class ServiceView {
 function facts({ service, slices, keys, plannedWrites }) {
   const selector = Object.entries(service.selector).map(([key, value]) => `${key}=${value}`).join(", ");
   const all = [[service.externalName ? "ExternalName" : selector ? `selector ${selector}` : "no selector"]];
+  if (service.import) {
+    const [level, text] = importState(service.import);
+    all.push([`endpoints of ${service.import.from}: ${text}`, level]);
+  }
+  if (service.endpointsTo) all.push([`consent for ${service.endpointsTo === "*" ? "all namespaces" : service.endpointsTo}`]);
   if (service.headless) all.push(["headless"]);
   if (service.families.length > 0) all.push([service.families.join(" + ")]);
   for (const port of service.ports) all.push([`${port.name ? `${port.name} ` : ""}${port.port} → ${port.targetPort} ${port.protocol}`]);
@@ -186,7 +203,7 @@ function facts({ service, slices, keys, plannedWrites }) {
   if (service.trafficDistribution) all.push([service.trafficDistribution]);
   if (service.publishNotReady) all.push(["publishes pods that are not ready"]);
   if (service.deleting) all.push(["being deleted", "warn"]);
-  const foreign = slices.filter((slice) => !/^endpointslice(mirroring)?-controller\.k8s\.io$/.test(slice.managedBy ?? ""));
+  const foreign = slices.filter((slice) => !OWN_WRITERS.test(slice.managedBy ?? ""));
   if (foreign.length > 0) all.push([`${plural(foreign.length, "slice")} of another writer`, "warn"]);
   const failing = keys.filter((key) => key.lastError);
   for (const key of failing) all.push([`${controller(key.controller)}: ${key.lastError}`, "bad"]);

@@ -1,12 +1,18 @@
-// What waits, what is in flight, what backs off and why, and what the deletion limiter holds.
+// What waits, what is in flight, what backs off and why, what the deletion limiter holds, and which
+// Services have the endpoints of others.
 
 import { h, replace } from "./dom.js";
 import { controller, number, plural, seconds } from "./format.js";
+import { importsCard } from "./imports.js";
 import { on, state } from "./store.js";
 
 export function waitingView() {
   const cards = h("div", { class: "cards" });
-  const draw = () => replace(cards, state.status ? content(state.status) : [h("p", { class: "empty" }, "Waiting for the first status…")]);
+  const imports = importsCard();
+  const draw = () => {
+    replace(cards, state.status ? content(state.status, imports.root) : [h("p", { class: "empty" }, "Waiting for the first status…")]);
+    imports.read();
+  };
   draw();
   return {
     title: "Waiting",
@@ -15,7 +21,7 @@ export function waitingView() {
   };
 }
 
-function content(status) {
+function content(status, imports) {
   const of = (name) => status.keys.filter((key) => key.state === name);
   const backingOff = status.keys.filter((key) => key.state === "backing_off" || (key.lastError && key.state !== "in_flight"));
   const waiting = of("waiting").filter((key) => !key.lastError);
@@ -28,6 +34,7 @@ function content(status) {
     card("In the queue", waiting, "The queue is empty.",
       ["Service", "Controller", "Since"], (key) => [link(key), controller(key.controller), seconds(key.seconds)]),
     limiter(status),
+    imports,
     controllers(status),
     watches(status),
   ];

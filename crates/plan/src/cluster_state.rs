@@ -96,6 +96,8 @@ impl ClusterState {
                 self.endpoints.insert(endpoints.meta.key(), endpoints);
             }
             Object::ServiceStatus(status) => self.store_status(status, version),
+            // `ClusterSetState` has them.
+            Object::MultiCluster(_) => {}
         }
     }
 
@@ -115,7 +117,7 @@ impl ClusterState {
             PublishedResource::Endpoints => {
                 self.endpoints.get_mut(&target.key).map(|endpoints| &mut endpoints.meta)
             }
-            PublishedResource::ServiceStatus => None,
+            PublishedResource::ServiceStatus | PublishedResource::MultiCluster(_) => None,
         };
         match meta {
             Some(meta) if !meta.finalizers.is_empty() => {
@@ -125,7 +127,7 @@ impl ClusterState {
             Some(_) | None => match target.resource {
                 PublishedResource::Slices => drop(self.slices.remove(&target.key)),
                 PublishedResource::Endpoints => drop(self.endpoints.remove(&target.key)),
-                PublishedResource::ServiceStatus => {}
+                PublishedResource::ServiceStatus | PublishedResource::MultiCluster(_) => {}
             },
         }
     }
@@ -141,7 +143,7 @@ fn stamp(meta: &mut endpointd_model::Meta, version: ResourceVersion) {
 impl<'a> IndexedCluster<'a> {
     /// The keys that a controller syncs when it starts: every Service and Endpoints object that can
     /// concern it. Endpoints that are leader election locks are not deleted (3.1).
-    pub fn keys(&self, controller: Controller) -> BTreeSet<Key> {
+    pub fn keys(&self, controller: Controller, settings: &Settings) -> BTreeSet<Key> {
         let services = self.cluster.services.keys();
         let is_lock = |one: &Endpoints| one.meta.annotations.contains_key(names::LEADER);
         let endpoints = self.cluster.endpoints.iter();
@@ -152,15 +154,17 @@ impl<'a> IndexedCluster<'a> {
                 services.chain(leftovers).cloned().collect()
             }
             Controller::Mirror => {
-                let mirrored = self.keys_of_slices(names::MANAGED_BY_MIRROR);
+                let mirrored = self.keys_of_slices(&settings.managers.mirror);
                 endpoints.map(|(key, _)| key.clone()).chain(mirrored).collect()
             }
             Controller::Import => {
                 let concerns = |service: &Service| service.cross_namespace.is_some();
                 let services = self.cluster.services.iter().filter(|(_, one)| concerns(one));
-                let imported = self.keys_of_slices(names::MANAGED_BY_IMPORT);
+                let imported = self.keys_of_slices(&settings.managers.import);
                 services.map(|(key, _)| key.clone()).chain(imported).collect()
             }
+            // It needs the objects of several clusters: `ClusterSetState`.
+            Controller::MultiCluster => BTreeSet::new(),
         }
     }
 
@@ -177,21 +181,27 @@ impl<'a> IndexedCluster<'a> {
             Controller::Mirror => mirror(&self.mirror_snapshot(key), settings),
             Controller::Import => {
                 let snapshot = self.import_snapshot(key, carried);
-                import(&snapshot).with_condition(snapshot.service)
+                import(&snapshot, settings).with_condition(snapshot.service)
             }
+            Controller::MultiCluster => Plan::default(),
         }
     }
 
     /// What is left of a time when the Service had a selector, and that plans keep by default.
-    pub fn left_behind(&self, controller: Controller, key: &Key) -> Vec<DeleteTarget> {
+    pub fn left_behind(
+        &self,
+        controller: Controller,
+        key: &Key,
+        settings: &Settings,
+    ) -> Vec<DeleteTarget> {
         let Some(service) = self.cluster.services.get(key) else { return Vec::new() };
         match controller {
-            Controller::Slices => slices_left_behind(service, &self.slices_near(key)),
+            Controller::Slices => slices_left_behind(service, &self.slices_near(key), settings),
             Controller::Endpoints => {
                 let endpoints = self.cluster.endpoints.get(key);
                 endpoints_left_behind(service, endpoints).into_iter().collect()
             }
-            Controller::Mirror | Controller::Import => Vec::new(),
+            Controller::Mirror | Controller::Import | Controller::MultiCluster => Vec::new(),
         }
     }
 
@@ -289,7 +299,7 @@ impl<'a> IndexedCluster<'a> {
     }
 
     /// The keys that slices of one manager name.
-    fn keys_of_slices(&self, manager: &'static str) -> impl Iterator<Item = Key> {
+    fn keys_of_slices(&self, manager: &str) -> impl Iterator<Item = Key> {
         let slices = self.cluster.slices.values();
         slices.filter_map(move |slice| {
             let EndpointSlice { meta, .. } = slice;

@@ -62,6 +62,7 @@ fn plan_pods(service: &Service, snapshot: &EndpointsSnapshot, settings: &Setting
     let is_reported = &mut plan.carried.has_reported_annotation;
     plan.event_records.extend(tolerate_unready::invalid_event(service, settings, is_reported));
     let published = publish(service, &snapshot.pods, &mut plan);
+    plan.counts.n_ready = truncation::n_ready(&published);
     let (subsets, capacity) = truncate(published);
     if capacity == Capacity::Over {
         plan.excluded_pods.extend(beyond_capacity(&subsets, &snapshot.pods, &plan.excluded_pods));

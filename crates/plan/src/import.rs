@@ -14,7 +14,7 @@ use self::copies::Copies;
 pub(crate) use self::copies::is_allowed;
 use self::ports::PortMap;
 pub use self::state::{ImportState, PortLabel};
-use crate::{CarriedState, Plan, Topology};
+use crate::{CarriedState, Plan, Settings, Topology};
 
 /// Input of [`import`].
 #[derive(Clone, Debug)]
@@ -50,13 +50,14 @@ impl ImportPlan {
 }
 
 /// Plans the slices of one consumer.
-pub fn import(snapshot: &ImportSnapshot) -> ImportPlan {
+pub fn import(snapshot: &ImportSnapshot, settings: &Settings) -> ImportPlan {
+    let manager = &*settings.managers.import;
     // Without a Service the garbage collector deletes the slices through their ownerReference.
     let Some(service) = snapshot.service else { return ImportPlan::default() };
     match permitted_source(service, snapshot) {
-        Ok((key, source)) => publish(service, &key, source, snapshot),
+        Ok((key, source)) => publish(service, (&key, source), snapshot, manager),
         Err(state) => {
-            let plan = Copies::default().plan(service, snapshot);
+            let plan = Copies::default().plan(service, snapshot, manager);
             ImportPlan { plan, state }
         }
     }
@@ -113,12 +114,12 @@ fn is_consumer(service: &Service) -> bool {
 
 fn publish(
     service: &Service,
-    key: &Key,
-    source: &Service,
+    (key, source): (&Key, &Service),
     snapshot: &ImportSnapshot,
+    manager: &str,
 ) -> ImportPlan {
     let ports = PortMap::new(service, source);
-    let copies = Copies::of(service, key, &ports, &snapshot.source_slices);
+    let copies = Copies::of((service, manager), key, &ports, &snapshot.source_slices);
     let state = match ports.unmatched.is_empty() {
         true => ImportState::Mirrored {
             source: key.clone(),
@@ -127,5 +128,5 @@ fn publish(
         },
         false => ImportState::PortNotFound { source: key.clone(), ports: ports.unmatched },
     };
-    ImportPlan { plan: copies.plan(service, snapshot), state }
+    ImportPlan { plan: copies.plan(service, snapshot, manager), state }
 }

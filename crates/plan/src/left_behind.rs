@@ -5,6 +5,7 @@ use endpointd_model::{
     DeleteTarget, EndpointSlice, Endpoints, PublishedResource, Selection, Service, names,
 };
 
+use crate::Settings;
 use crate::slices::owns;
 
 /// What plans make of such objects.
@@ -17,7 +18,11 @@ pub enum OrphanPolicy {
 }
 
 /// The slices with our managed-by label and the Service as owner, sorted by name.
-pub fn slices_left_behind(service: &Service, slices: &[&EndpointSlice]) -> Vec<DeleteTarget> {
+pub fn slices_left_behind(
+    service: &Service,
+    slices: &[&EndpointSlice],
+    settings: &Settings,
+) -> Vec<DeleteTarget> {
     if !is_left(service) {
         return Vec::new();
     }
@@ -25,7 +30,7 @@ pub fn slices_left_behind(service: &Service, slices: &[&EndpointSlice]) -> Vec<D
         let meta = &slice.meta;
         meta.namespace == service.namespace
             && meta.labels.has(names::SERVICE_NAME, &service.name)
-            && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
+            && meta.labels.has(names::MANAGED_BY, &settings.managers.slices)
             && !meta.is_deleting()
             && owns(service, slice)
     };

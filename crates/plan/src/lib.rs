@@ -38,14 +38,13 @@ pub use left_behind::{OrphanPolicy, endpoints_left_behind, slices_left_behind};
 pub use mirror::mirror;
 pub use multicluster::{
     Access, Adoption, ClusterObjects, ClusterSetState, Conflict, ConflictKind, Contact,
-    ContactLimits, ExportState, ImportNamespace, Knowledge, KubeconfigFile, MultiClusterObject,
-    MultiClusterPlan, MultiClusterSettings, MultiClusterSnapshot, MultiClusterTarget,
-    MultiClusterWrite, SourceCluster, SourceReport, SourceState, Zones, multicluster,
-    source_states,
+    ContactLimits, ExportState, ImportNamespace, Knowledge, KubeconfigFile, MultiClusterPlan,
+    MultiClusterSettings, MultiClusterSnapshot, SourceCluster, SourceReport, SourceState, Zones,
+    multicluster, source_states, write_summary,
 };
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
 pub use port_set::PORTS_MAX;
-pub use slice_names::slices_named_as_copy;
+pub use slice_names::{cluster_slices_named_as_copy, slices_named_as_copy};
 pub use slices::slices;
 pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, ServicesSeen, Settings,

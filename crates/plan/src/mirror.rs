@@ -27,7 +27,8 @@ pub fn mirror(snapshot: &MirrorSnapshot, settings: &Settings) -> Plan {
         (ServicesSeen::Selected, None) => return Plan::default(),
         (ServicesSeen::Selected, Some(_)) | (ServicesSeen::All, _) => {}
     }
-    let observed = observed(snapshot);
+    let manager = &settings.managers.mirror;
+    let observed = observed(snapshot, manager);
     match snapshot.endpoints {
         Some(endpoints) if should_mirror(endpoints, snapshot.service) => {
             plan_mirrored(endpoints, snapshot, &observed, settings)
@@ -49,12 +50,12 @@ fn should_mirror(endpoints: &Endpoints, service: Option<&Service>) -> bool {
 
 /// The mirrored slices of this key, sorted by name. Slices that are being deleted are ignored
 /// (B19).
-fn observed<'a>(snapshot: &MirrorSnapshot<'a>) -> Vec<&'a EndpointSlice> {
+fn observed<'a>(snapshot: &MirrorSnapshot<'a>, manager: &str) -> Vec<&'a EndpointSlice> {
     let is_managed = |slice: &&&EndpointSlice| {
         let meta = &slice.meta;
         meta.namespace == snapshot.key.namespace
             && meta.labels.has(names::SERVICE_NAME, &snapshot.key.name)
-            && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_MIRROR)
+            && meta.labels.has(names::MANAGED_BY, manager)
             && !meta.is_deleting()
     };
     let mut observed: Vec<_> = snapshot.slices.iter().filter(is_managed).copied().collect();
@@ -74,7 +75,7 @@ fn plan_mirrored(
     plan.event_records = collected.event_records(max);
     plan.counts.n_skipped = collected.n_skipped;
 
-    let template = Template::of(endpoints);
+    let template = Template::of(endpoints, &settings.managers.mirror);
     let mut observed_by_group: BTreeMap<Group, Vec<&EndpointSlice>> = BTreeMap::new();
     for slice in observed {
         let group = (slice.address_type.clone(), PortSet::new(slice.ports.clone()));
@@ -338,7 +339,7 @@ struct Template {
 }
 
 impl Template {
-    fn of(endpoints: &Endpoints) -> Self {
+    fn of(endpoints: &Endpoints, manager: &str) -> Self {
         let meta = &endpoints.meta;
         let owner = OwnerRef {
             api_version: "v1".into(),
@@ -351,7 +352,7 @@ impl Template {
         let labels: Labels = meta
             .labels
             .with(names::SERVICE_NAME, Some(&meta.name))
-            .with(names::MANAGED_BY, Some(names::MANAGED_BY_MIRROR));
+            .with(names::MANAGED_BY, Some(manager));
         let annotations: Annotations =
             meta.annotations.with(names::TRIGGER_TIME, None).with(names::LAST_APPLIED, None);
         Self {

@@ -13,13 +13,13 @@ mod ports;
 mod state;
 mod status;
 mod text;
-mod write;
 
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    ClusterId, DerivedService, EndpointSlice, Family, Key, MultiClusterVersion, Service,
-    ServiceExport, ServiceImport, SharedStr, Timestamp, names,
+    ClusterId, DeleteTarget, DerivedService, EndpointSlice, Family, Key, MultiClusterObject,
+    MultiClusterResource, MultiClusterVersion, Object, PublishedResource, Service, ServiceExport,
+    ServiceImport, SharedStr, Timestamp, Write, names,
 };
 
 pub use self::contact::{
@@ -32,7 +32,7 @@ pub use self::members::{ExportState, SourceReport};
 pub use self::merge::{Conflict, ConflictKind};
 use self::merge::{Merged, merge};
 pub use self::state::{ClusterObjects, ClusterSetState};
-pub use self::write::{MultiClusterObject, MultiClusterTarget, MultiClusterWrite};
+pub use self::text::{multicluster_text, write_summary};
 
 /// Input of [`multicluster`].
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl Default for MultiClusterSettings {
 /// on each other; those that must wait for them come in the next plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MultiClusterPlan {
-    pub writes: Vec<MultiClusterWrite>,
+    pub writes: Vec<Write>,
     pub conflicts: Vec<Conflict>,
     /// This cluster first, then by id.
     pub sources: Vec<SourceReport>,
@@ -198,7 +198,7 @@ fn publish(
     let derived = derived_service(snapshot, &effective);
     let wanted = metadata::wanted_import(snapshot, merged, &effective, &derived);
     let Some(import) = snapshot.import else {
-        plan.writes.push(MultiClusterWrite::Create(MultiClusterObject::Import(wanted)));
+        plan.writes.push(Write::Create(object(MultiClusterObject::Import(wanted))));
         return;
     };
     let copies = Copies::of(snapshot, members, &effective, import);
@@ -207,33 +207,33 @@ fn publish(
     let slices = copies.writes(snapshot, members, import);
     let mut must_wait = false;
     if (&wanted.meta, &wanted.spec) != (&import.meta, &import.spec) {
-        plan.writes.push(MultiClusterWrite::Update(MultiClusterObject::Import(wanted)));
+        plan.writes.push(Write::Update(object(MultiClusterObject::Import(wanted))));
         must_wait = true;
     }
     let before = plan.writes.len();
     plan.writes.extend(derived_write(&derived));
     must_wait |= plan.writes.len() > before;
-    must_wait |= slices.iter().any(|write| !matches!(write, MultiClusterWrite::Update(_)));
+    must_wait |= slices.iter().any(|write| !matches!(write, Write::Update(_)));
     let slices_change = !slices.is_empty();
     plan.writes.extend(slices);
     // Clients use the old one until the new is there.
     if let Derived::Delete(target) = derived {
         if !must_wait && !slices_change {
-            plan.writes.push(MultiClusterWrite::Delete(target));
+            plan.writes.push(Write::Delete(target));
         }
         return;
     }
     if !must_wait && status != import.status {
         let import = ServiceImport { status, ..import.clone() };
-        plan.writes.push(MultiClusterWrite::ImportStatus(import));
+        plan.writes.push(Write::Update(object(MultiClusterObject::ImportStatus(import))));
     }
 }
 
-fn derived_write(derived: &Derived) -> Option<MultiClusterWrite> {
-    let object = |service: &DerivedService| MultiClusterObject::Derived(service.clone());
+fn derived_write(derived: &Derived) -> Option<Write> {
+    let object = |service: &DerivedService| object(MultiClusterObject::Derived(service.clone()));
     match derived {
-        Derived::Create(service) => Some(MultiClusterWrite::Create(object(service))),
-        Derived::Update(service) => Some(MultiClusterWrite::Update(object(service))),
+        Derived::Create(service) => Some(Write::Create(object(service))),
+        Derived::Update(service) => Some(Write::Update(object(service))),
         Derived::Unneeded
         | Derived::Keep(_)
         | Derived::Delete(_)
@@ -242,20 +242,22 @@ fn derived_write(derived: &Derived) -> Option<MultiClusterWrite> {
     }
 }
 
+fn object(object: MultiClusterObject) -> Object {
+    Object::MultiCluster(object)
+}
+
 /// M2, M12: slices, then the derived Service, then the import; each when the former are gone.
-fn removal(snapshot: &MultiClusterSnapshot) -> Vec<MultiClusterWrite> {
+fn removal(snapshot: &MultiClusterSnapshot) -> Vec<Write> {
     let slices = copies::all_deleted(snapshot, None);
     if !slices.is_empty() {
         return slices;
     }
     if let Some(target) = derived::deleted(snapshot) {
-        return vec![MultiClusterWrite::Delete(target)];
+        return vec![Write::Delete(target)];
     }
     let import = snapshot.import.map(|import| {
-        MultiClusterWrite::Delete(MultiClusterTarget::of(
-            write::MultiClusterResource::Imports,
-            &import.meta,
-        ))
+        let resource = PublishedResource::MultiCluster(MultiClusterResource::Imports);
+        Write::Delete(DeleteTarget::of(resource, &import.meta))
     });
     import.into_iter().collect()
 }

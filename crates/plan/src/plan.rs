@@ -121,6 +121,8 @@ pub struct Counts {
     pub n_removed: usize,
     /// Endpoints (or addresses) to publish.
     pub n_desired: usize,
+    /// Those that get traffic; of a Service that publishes pods only.
+    pub n_ready: usize,
     /// Slices that exist after the writes.
     pub n_slices: usize,
     /// Slices that an ideal packing needs, at least one.

@@ -112,9 +112,26 @@ pub fn slices_named_as_copy<T>(
     source: &EndpointSlice,
     find: impl Fn(&SharedStr) -> Option<T>,
 ) -> Vec<T> {
+    slices_named(|ordinal| imported_name(service_name, source, ordinal), find)
+}
+
+/// Likewise, of the copy of a slice of this cluster or another one.
+pub fn cluster_slices_named_as_copy<T>(
+    service_name: &str,
+    cluster: &ClusterId,
+    source: &EndpointSlice,
+    find: impl Fn(&SharedStr) -> Option<T>,
+) -> Vec<T> {
+    slices_named(|ordinal| imported_name_of_cluster(service_name, cluster, source, ordinal), find)
+}
+
+fn slices_named<T>(
+    name: impl Fn(u64) -> SharedStr,
+    find: impl Fn(&SharedStr) -> Option<T>,
+) -> Vec<T> {
     let (mut found, mut n_free) = (Vec::new(), 0);
     for ordinal in 0.. {
-        match find(&imported_name(service_name, source, ordinal)) {
+        match find(&name(ordinal)) {
             Some(slice) => found.push(slice),
             None if n_free == ORDINALS_AFTER_FREE => break,
             None => n_free += 1,

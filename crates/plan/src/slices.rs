@@ -49,7 +49,7 @@ pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
         Selection::Manual | Selection::External => {
             let writes = match settings.orphan_policy {
                 OrphanPolicy::Keep => Vec::new(),
-                OrphanPolicy::Delete => slices_left_behind(service, &snapshot.slices),
+                OrphanPolicy::Delete => slices_left_behind(service, &snapshot.slices, settings),
             };
             let writes = writes.into_iter().map(Write::Delete).collect();
             Plan { writes, ..Plan::nothing(snapshot.carried) }
@@ -60,7 +60,7 @@ pub fn slices(snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
 fn plan_pods(service: &Service, snapshot: &SliceSnapshot, settings: &Settings) -> Plan {
     let matched = snapshot.pods.iter().map(|pod| pod.pod);
     let (time, trigger) = trigger::observe(snapshot.carried.trigger.as_ref(), service, matched);
-    let template = Template::of(service);
+    let template = Template::of(service, &settings.managers.slices);
     let observed = template.observed(&snapshot.slices);
     let mut pods = PodsByName::of(service, &snapshot.pods);
     let mut names =
@@ -138,6 +138,7 @@ fn pack_family<'a>(
     let mut actions: Vec<SliceAction> = not_owned.into_iter().map(SliceAction::Delete).collect();
     for (ports, published) in groups.pods_by_ports {
         let observed = observed_by_ports.remove(&ports).unwrap_or_default();
+        counts.n_ready += published.iter().filter(|pod| pod.is_ready()).count();
         let mut desired = DesiredEndpoints::new(published);
         let new_slice = || template.new_slice(groups.family, &ports);
         let label_update = |slice: &EndpointSlice| template.label_update(slice);

@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr};
+use endpointd_model::{EndpointSlice, Endpoints, Key, Pod, Service, SharedStr, SliceManagers};
 
 use crate::{AnnotationPolicy, CarriedState, OrphanPolicy, Topology};
 
 /// What flags set. The caller has checked their range (docs/spec.md, section 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `--max-endpoints-per-slice`
     pub endpoints_per_slice_max: usize,
@@ -19,6 +19,8 @@ pub struct Settings {
     pub orphan_policy: OrphanPolicy,
     /// `--service-selector`
     pub services_seen: ServicesSeen,
+    /// `--controller-name`
+    pub managers: SliceManagers,
 }
 
 /// Which Services snapshots can contain.
@@ -39,6 +41,7 @@ impl Default for Settings {
             tolerate_unready_annotation: AnnotationPolicy::Ignore,
             orphan_policy: OrphanPolicy::Keep,
             services_seen: ServicesSeen::All,
+            managers: SliceManagers::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use endpointd_model::{
     ServiceStatus, Subset, SubsetPort, Write, names,
 };
 
+use crate::multicluster::multicluster_text;
 use crate::{ExcludedPod, Plan};
 
 impl fmt::Display for Plan {
@@ -49,6 +50,7 @@ fn describe(object: &Object) -> String {
         Object::Slice(slice) => slice_text(slice),
         Object::Endpoints(endpoints) => endpoints_text(endpoints),
         Object::ServiceStatus(status) => status_text(status),
+        Object::MultiCluster(object) => multicluster_text(object),
     }
 }
 

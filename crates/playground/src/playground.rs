@@ -243,7 +243,7 @@ async fn start_controllers(
     };
     let page = PageOptions {
         connect: connect.clone(),
-        settings: settings.plan,
+        settings: settings.plan.clone(),
         playground: Some(buttons),
     };
     let run_options = endpointd_runtime::Options {
@@ -253,6 +253,7 @@ async fn start_controllers(
         status: Some((Ipv4Addr::LOCALHOST, options.page_port).into()),
         secure_serving: None,
         added_pages: Some(Box::new(|status, _| endpointd_page::router(page, status))),
+        clusters: None,
         version: options.version.as_str().into(),
     };
     let (stop, stopped) = oneshot::channel();

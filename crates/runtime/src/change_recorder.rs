@@ -2,16 +2,17 @@
 //! costs one small record, and its writes are not looked at.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use endpointd_engine::{
     Engine, Input, MonotonicTime, RequestId, SyncResult, SyncSummary, WriteMode,
 };
 use endpointd_model::{
-    Controller, Key, Object, PublishedResource, ResourceEvent, SharedStr, WatchSignal, Write, names,
+    Controller, Key, PublishedResource, ResourceEvent, SharedStr, WatchSignal, Write, names,
 };
 use endpointd_status::{
-    Change, ChangeLog, EndpointChange, LoopState, Notice, WriteRecord, endpoint_changes,
+    Change, ChangeLog, EndpointDiff, LoopState, Notice, WriteRecord, WrittenSlice, slice_of,
 };
 
 /// Syncs whose writes are being recorded. With more, those of the oldest keys are forgotten.
@@ -32,7 +33,7 @@ struct SentWrite {
     verb: &'static str,
     resource: PublishedResource,
     name: SharedStr,
-    endpoints: (Vec<EndpointChange>, usize),
+    endpoints: EndpointDiff,
     at: Instant,
 }
 
@@ -71,32 +72,32 @@ impl ChangeRecorder {
         engine: &Engine,
         id: RequestId,
         controller: Controller,
-        write: &Write,
+        write: &Arc<Write>,
     ) {
         if !self.log.is_watched() {
             return;
         }
         let object_key = write.key();
         let before = match write.resource() {
-            PublishedResource::Slices => engine.slice(&object_key),
-            PublishedResource::Endpoints | PublishedResource::ServiceStatus => None,
+            PublishedResource::Slices => engine.encoded_slice(&object_key),
+            PublishedResource::Endpoints
+            | PublishedResource::ServiceStatus
+            | PublishedResource::MultiCluster(_) => None,
         };
-        let after = match write {
-            Write::Create(Object::Slice(slice)) | Write::Update(Object::Slice(slice)) => {
-                Some(slice)
-            }
-            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
-            | Write::Update(Object::Endpoints(_) | Object::ServiceStatus(_))
-            | Write::Delete(_) => None,
+        let service = match slice_of(write) {
+            Some(slice) => service_label(&slice.meta.labels),
+            // Of a slice that is deleted: rare enough to be decoded here.
+            None => before.as_ref().and_then(|one| service_label(&one.decode().meta.labels)),
         };
-        let service = after.or(before.as_ref()).and_then(|one| service_label(&one.meta.labels));
         let owner = service.unwrap_or_else(|| object_key.name.clone());
+        let is_slice = write.resource() == PublishedResource::Slices;
+        let slice = is_slice.then(|| WrittenSlice { before, write: Arc::clone(write) });
         let sent = SentWrite {
             owner: (controller, Key { namespace: object_key.namespace, name: owner }),
             verb: write.verb(),
             resource: write.resource(),
             name: object_key.name,
-            endpoints: endpoint_changes(before.as_ref(), after),
+            endpoints: slice.map(EndpointDiff::new).unwrap_or_default(),
             at: Instant::now(),
         };
         self.sent.insert(id, sent);
@@ -105,15 +106,13 @@ impl ChangeRecorder {
     pub fn on_result(&mut self, input: &Input) {
         let Input::WriteResult(id, result) = input else { return };
         let Some(sent) = self.sent.remove(id) else { return };
-        let (endpoints, n_endpoints_not_shown) = sent.endpoints;
         let record = WriteRecord {
             verb: sent.verb,
             resource: sent.resource.as_str(),
             name: sent.name,
             result: result.as_str(),
             took: sent.at.elapsed(),
-            endpoints,
-            n_endpoints_not_shown,
+            endpoints: sent.endpoints,
         };
         if self.open.len() >= OPEN_SYNCS_MAX {
             self.open.pop_first();
@@ -158,7 +157,11 @@ fn service_of(event: &ResourceEvent) -> Option<Key> {
         ResourceEvent::Pod(_)
         | ResourceEvent::Node(_)
         | ResourceEvent::Endpoints(_)
-        | ResourceEvent::ReferenceGrant(_) => None,
+        | ResourceEvent::ReferenceGrant(_)
+        | ResourceEvent::Namespace(_)
+        | ResourceEvent::ServiceExport(_)
+        | ResourceEvent::ServiceImport(_)
+        | ResourceEvent::DerivedService(_) => None,
     }
 }
 

@@ -2,12 +2,13 @@
 //! many are in flight.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Instant;
 
 use endpointd_client::Client;
 use endpointd_client::election::WritePermit;
 use endpointd_engine::{Input, RequestId};
-use endpointd_model::{Controller, LiveRead, Write};
+use endpointd_model::{Controller, Failure, FailureKind, LiveRead, LiveReadResult, Write};
 use endpointd_status::{CompletedWrite, Metrics};
 use tokio::task::{JoinError, JoinSet};
 
@@ -29,7 +30,7 @@ impl RequestDispatcher {
         Self { client, permit, metrics, requests: JoinSet::new() }
     }
 
-    pub fn send(&mut self, id: RequestId, controller: Controller, write: Box<Write>) {
+    pub fn send(&mut self, id: RequestId, controller: Controller, write: Arc<Write>) {
         let (client, permit) = (self.client.clone(), self.permit.clone());
         let metrics = self.metrics.clone();
         self.spawn(async move {
@@ -49,6 +50,20 @@ impl RequestDispatcher {
     pub fn live_read(&mut self, id: RequestId, read: LiveRead) {
         let client = self.client.clone();
         self.spawn(async move { Input::LiveReadResult(id, client.live_read(&read).await) });
+    }
+
+    /// Of another cluster. Without a client it is not known whether that is the right one.
+    pub fn live_read_elsewhere(&mut self, id: RequestId, read: LiveRead, client: Option<Client>) {
+        self.spawn(async move {
+            let result = match client {
+                Some(client) => client.live_read(&read).await,
+                None => {
+                    let message = "the cluster is not connected".into();
+                    LiveReadResult::Failed(Failure { kind: FailureKind::Unreachable, message })
+                }
+            };
+            Input::LiveReadResult(id, result)
+        });
     }
 
     /// Waits for a result, then adds it and all others that are there to `results`. Stays pending
@@ -84,7 +99,7 @@ mod tests {
 
     use endpointd_client::ConnectOptions;
     use endpointd_client::election::LeaderGuard;
-    use endpointd_model::{DeleteTarget, Key, LiveReadResult, PublishedResource, Uid, WriteResult};
+    use endpointd_model::{DeleteTarget, Key, PublishedResource, Uid, WriteResult};
     use tokio::sync::watch;
     use tokio::time::timeout;
 
@@ -103,8 +118,8 @@ mod tests {
         RequestDispatcher::new(client, permit, Metrics::new())
     }
 
-    fn delete() -> Box<Write> {
-        Box::new(Write::Delete(DeleteTarget {
+    fn delete() -> Arc<Write> {
+        Arc::new(Write::Delete(DeleteTarget {
             resource: PublishedResource::Slices,
             key: Key::new("shop", "web-1"),
             uid: Uid::from("u"),

@@ -2,17 +2,19 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use endpointd_client::recorder::Recorder;
 use endpointd_engine::{Effect, Engine, Input, MonotonicTime};
-use endpointd_model::{WatchSignal, WatchedResource};
+use endpointd_model::{LiveRead, WatchSignal, WatchedResource};
 use endpointd_status::{KeyQueries, LeadershipStatus, LoopQuery};
 use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::{sleep_until, timeout_at};
 
 use crate::change_recorder::ChangeRecorder;
+use crate::clusters::Clusters;
 use crate::dispatcher::RequestDispatcher;
 use crate::leadership::Leadership;
 use crate::status_publisher::StatusPublisher;
@@ -40,6 +42,8 @@ pub struct EventLoop {
     pub rollbacks: watch::Receiver<u64>,
     pub publisher: StatusPublisher,
     pub changes: ChangeRecorder,
+    /// The others of the set.
+    pub clusters: Clusters,
     /// The engine's clock starts here.
     pub started: Instant,
 }
@@ -58,10 +62,13 @@ impl EventLoop {
 
     async fn run_loop(&mut self, shutdown: impl Future<Output = ()>) -> Result<(), TaskEnd> {
         let mut shutdown = pin!(shutdown);
+        for input in self.clusters.first_inputs() {
+            self.handle(input);
+        }
         if self.leadership.is_permanent() {
             self.handle(Input::LeadershipAcquired);
         }
-        let (mut signals, mut results) = (Vec::new(), Vec::new());
+        let (mut signals, mut results, mut inputs) = (Vec::new(), Vec::new(), Vec::new());
         let mut timer = pin!(sleep_until(Instant::now().into()));
         loop {
             let has_more = self.perform_effects();
@@ -86,6 +93,7 @@ impl EventLoop {
                     self.on_results(results.drain(..));
                 }
                 () = self.watches.receive(&mut signals) => self.on_signals(signals.drain(..)),
+                () = self.clusters.receive(&mut inputs) => self.on_clusters(inputs.drain(..)),
                 () = &mut timer => {}
             }
         }
@@ -109,6 +117,17 @@ impl EventLoop {
             self.perform_effects();
         }
         self.publisher.publish(&self.engine, self.now());
+    }
+
+    fn on_clusters(&mut self, inputs: impl Iterator<Item = Input>) {
+        let now = self.now();
+        for input in inputs {
+            let is_clock = matches!(input, Input::Clock(_));
+            self.engine.handle(input, now);
+            if is_clock {
+                self.clusters.on_statuses(self.engine.source_statuses(now));
+            }
+        }
     }
 
     fn on_signals(&mut self, signals: impl Iterator<Item = (WatchedResource, WatchSignal)>) {
@@ -159,8 +178,13 @@ impl EventLoop {
             let Some(effect) = self.engine.next(now) else { return false };
             match effect {
                 Effect::Send { id, controller, write } => {
+                    let write = Arc::from(write);
                     self.changes.on_send(&self.engine, id, controller, &write);
                     self.dispatcher.send(id, controller, write);
+                }
+                Effect::LiveRead { id, read: LiveRead::Source(cluster, read) } => {
+                    let client = self.clusters.client(&cluster);
+                    self.dispatcher.live_read_elsewhere(id, *read, client);
                 }
                 Effect::LiveRead { id, read } => self.dispatcher.live_read(id, read),
                 Effect::Relist(resource) => {
@@ -180,6 +204,7 @@ impl EventLoop {
                     // Even a short time without complete lists must be seen.
                     self.publisher.publish(&self.engine, self.now());
                 }
+                Effect::RelistSource { cluster, .. } => self.clusters.relist(&cluster),
                 Effect::RecordEvent { controller, key, uid, record } => {
                     self.recorder.record(controller, key, uid, record);
                 }

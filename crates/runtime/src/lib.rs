@@ -11,6 +11,7 @@ mod event_loop;
 
 mod change_recorder;
 mod client_authorities;
+mod clusters;
 mod dispatcher;
 mod leadership;
 mod listeners;
@@ -21,6 +22,7 @@ mod status_server;
 mod supervisor;
 mod watches;
 
+pub use clusters::ClusterOptions;
 pub use endpointd_secure_serving::{CertificateSource, GuardOptions, TlsOptions, TlsVersion};
 pub use listeners::SecureServing;
 pub use run::{Options, RunError, Running, run};

@@ -16,6 +16,7 @@ use endpointd_status::{
 };
 
 use crate::change_recorder::ChangeRecorder;
+use crate::clusters::{ClusterOptions, Clusters};
 use crate::dispatcher::RequestDispatcher;
 use crate::event_loop::EventLoop;
 use crate::leadership::Leadership;
@@ -37,6 +38,8 @@ pub struct Options {
     pub secure_serving: Option<SecureServing>,
     /// Further pages for the loopback server.
     pub added_pages: Option<AddedPages>,
+    /// Where the other clusters of the set are configured; `None`: there are none.
+    pub clusters: Option<ClusterOptions>,
     pub version: SharedStr,
 }
 
@@ -73,8 +76,16 @@ pub async fn run(
     on_start: impl FnOnce(Running),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
-    let Options { connect, settings, election, status, secure_serving, added_pages, version } =
-        options;
+    let Options {
+        connect,
+        settings,
+        election,
+        status,
+        secure_serving,
+        added_pages,
+        clusters,
+        version,
+    } = options;
     if let Some(election) = &election {
         election.check()?;
     }
@@ -97,8 +108,17 @@ pub async fn run(
     let metrics = Metrics::new();
     on_start(Running { status: status.clone(), metrics: metrics.clone(), address, secure_address });
 
-    let parts =
-        Parts { client, settings, election, listeners, added_pages, status, key_queries, metrics };
+    let parts = Parts {
+        client,
+        settings,
+        election,
+        listeners,
+        added_pages,
+        clusters,
+        status,
+        key_queries,
+        metrics,
+    };
     let (mut event_loop, server) = parts.start()?;
     let ended = event_loop.run_until(shutdown).await;
     let EventLoop { leadership, watches, mut supervisor, dispatcher, .. } = event_loop;
@@ -120,6 +140,7 @@ struct Parts {
     election: Option<ElectionOptions>,
     listeners: Listeners,
     added_pages: Option<AddedPages>,
+    clusters: Option<ClusterOptions>,
     status: StatusHandle,
     key_queries: KeyQueries,
     metrics: Metrics,
@@ -134,6 +155,7 @@ impl Parts {
             election,
             listeners,
             added_pages,
+            clusters,
             status,
             key_queries,
             metrics,
@@ -146,6 +168,7 @@ impl Parts {
         let (recorder, recorder_task) = Recorder::new(client.clone());
         supervisor.spawn("events", recorder_task);
         let write_mode = settings.write_mode;
+        let home = settings.clusters.as_ref().map(|settings| settings.home.clone());
         let engine = Engine::new(settings);
         let resources = engine.watched_resources();
         let watches = WatchTasks::start(&client, &resources, &mut supervisor);
@@ -153,6 +176,8 @@ impl Parts {
             WriteMode::Send => (leadership.permit(), None),
             WriteMode::DryRun => (WritePermit::Never, Some(Shadow::default())),
         };
+        let clusters =
+            Clusters::start(&client, (home, clusters), leadership.permit(), &mut supervisor);
         let changes = ChangeRecorder::new(status.change_log(), write_mode);
         let event_loop = EventLoop {
             engine,
@@ -165,6 +190,7 @@ impl Parts {
             rollbacks: client.rollbacks(),
             publisher: StatusPublisher::new(status, metrics, client, recorder, shadow),
             changes,
+            clusters,
             started: Instant::now(),
         };
         Ok((event_loop, server))

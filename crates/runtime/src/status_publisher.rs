@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use endpointd_client::recorder::Recorder;
 use endpointd_client::{Client, RequestDuration, RequestKind};
 use endpointd_engine::{Engine, MonotonicTime, SyncResult, SyncSummary};
+use endpointd_model::WatchedResource;
 use endpointd_status::{LeadershipStatus, Metrics, StatusHandle};
 
 use crate::shadow::Shadow;
@@ -121,6 +122,9 @@ impl StatusPublisher {
             self.metrics.record_requests(kind.method, &server, &code, total - recorded);
         }
         self.n_requests = totals;
+        for resource in WatchedResource::ALL {
+            self.metrics.set_received(resource, self.client.stats().received(resource));
+        }
         for RequestDuration { method, took } in self.client.stats().take_durations() {
             self.metrics.record_request_duration(method, &server, took);
         }

@@ -100,10 +100,12 @@ fn run_on_thread<F>(
 where
     F: Future<Output = io::Result<()>>,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (end, ended) = oneshot::channel();
     let body = move || {
         let result = catch_unwind(AssertUnwindSafe(|| {
+            // Built here: if the thread cannot be started, a runtime must not be dropped inside of another.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.unwrap_or_else(|error| panic!("cannot start: {error}"));
             if let Err(error) = runtime.block_on(async { work().await }) {
                 panic!("cannot listen: {error}");
             }

@@ -13,10 +13,11 @@ pub enum ClientBug {
     ResumeFromNow,
     FailedReadIsAbsent,
     NotLeaderUnreported,
+    ScopeNotChecked,
 }
 
 impl ClientBug {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ForcedConflict,
         Self::LeaseNotChecked,
         Self::LeaseCheckedEarly,
@@ -26,6 +27,7 @@ impl ClientBug {
         Self::ResumeFromNow,
         Self::FailedReadIsAbsent,
         Self::NotLeaderUnreported,
+        Self::ScopeNotChecked,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -39,6 +41,7 @@ impl ClientBug {
             Self::ResumeFromNow => "resume-from-now",
             Self::FailedReadIsAbsent => "failed-read-is-absent",
             Self::NotLeaderUnreported => "not-leader-unreported",
+            Self::ScopeNotChecked => "scope-not-checked",
         }
     }
 
@@ -63,6 +66,9 @@ impl ClientBug {
             Self::FailedReadIsAbsent => "The client reports a failed live read as an absence.",
             Self::NotLeaderUnreported => {
                 "The client drops a write without the lease and never reports a result."
+            }
+            Self::ScopeNotChecked => {
+                "The client passes on objects that are not in the scope of the instance."
             }
         }
     }

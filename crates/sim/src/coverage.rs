@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 pub enum Rule {
     /// S1: no write to an object that another controller or a user owns.
     NoForeignObject,
+    /// S1: no write to an object of another instance's scope.
+    OwnScope,
     /// S2: a write names a resourceVersion that the engine received.
     NoStaleOverwrite,
     /// S2: no write after the renew deadline.
@@ -15,6 +17,8 @@ pub enum Rule {
     OneLeader,
     /// S3: an endpoint desired in every version the engine may have observed is never removed.
     NoLoss,
+    /// S6: neither a slice nor a condition tells of another namespace without its consent.
+    NoByteWithoutConsent,
     /// S4: what is published is desired in some version that the engine may have observed.
     NoWrongAddress,
     /// S5: a deletion caused by a missing object is confirmed by a live read.
@@ -29,6 +33,8 @@ pub enum Rule {
     TriggerTime,
     /// L1, L2, L4: in a quiescent phase the cluster matches the oracle.
     Converges,
+    /// L1: then each Service is in the cache of exactly one process that leads.
+    OneWriter,
     /// L3: then no request is sent.
     Quiescent,
     /// L3: nor after a restart.
@@ -48,12 +54,14 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::NoForeignObject,
+        Self::OwnScope,
         Self::NoStaleOverwrite,
         Self::NoWriteWithoutLease,
         Self::OneLeader,
         Self::NoLoss,
+        Self::NoByteWithoutConsent,
         Self::NoWrongAddress,
         Self::NoDeletionFromAbsence,
         Self::NoDeletionOfLeftBehind,
@@ -61,6 +69,7 @@ impl Rule {
         Self::NoRedundantWrite,
         Self::TriggerTime,
         Self::Converges,
+        Self::OneWriter,
         Self::Quiescent,
         Self::QuiescentAfterRestart,
         Self::BoundedWrites,
@@ -74,10 +83,12 @@ impl Rule {
     pub fn name(self) -> &'static str {
         match self {
             Self::NoForeignObject => "S1 no foreign object",
+            Self::OwnScope => "S1 no object of another scope",
             Self::NoStaleOverwrite => "S2 no stale overwrite",
             Self::NoWriteWithoutLease => "S2 no write without lease",
             Self::OneLeader => "S2 one leader",
             Self::NoLoss => "S3 no loss",
+            Self::NoByteWithoutConsent => "S6 no byte without consent",
             Self::NoWrongAddress => "S4 no wrong address",
             Self::NoDeletionFromAbsence => "S5 no deletion from absence",
             Self::NoDeletionOfLeftBehind => "S5 no deletion of what a Service left without a read",
@@ -85,6 +96,7 @@ impl Rule {
             Self::NoRedundantWrite => "L5 no redundant write",
             Self::TriggerTime => "trigger time",
             Self::Converges => "L1 L2 L4 converges",
+            Self::OneWriter => "L1 one writer",
             Self::Quiescent => "L3 quiescent",
             Self::QuiescentAfterRestart => "L3 quiescent after restart",
             Self::BoundedWrites => "L5 bounded writes",
@@ -117,7 +129,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 44] = [
+pub const FAULTS: [&str; 46] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -127,6 +139,7 @@ pub const FAULTS: [&str; 44] = [
     "outdated list",
     "empty list",
     "short list",
+    "empty first list",
     "bookmark",
     "list interrupted",
     "response lost, applied",
@@ -162,6 +175,7 @@ pub const FAULTS: [&str; 44] = [
     "undecodable object",
     "namespace deleted",
     "tolerate-unready annotation",
+    "instance started beside others",
 ];
 
 impl Coverage {

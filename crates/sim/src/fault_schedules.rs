@@ -2,6 +2,9 @@
 //! write; for every change, runs in which the watch reports it late, twice, or not at all; for every
 //! deletion, runs in which an object of the same name follows.
 
+mod imports;
+mod instances;
+mod many_services;
 mod scenarios;
 mod targeted;
 
@@ -10,8 +13,8 @@ use endpointd_model::WatchedResource;
 use crate::clock::{millis, secs};
 use crate::run::{RunOptions, run_script};
 use crate::script::{
-    Action, EndpointsAction, NodeAction, PodAction, ProcessFault, Script, ServiceAction,
-    SliceAction, Step, WatchFault,
+    Action, EndpointsAction, FirstPodLists, ImportAction, NodeAction, PodAction, ProcessFault,
+    Script, ServiceAction, SliceAction, Step, WatchFault,
 };
 use crate::simulation::{FaultPoint, PointFault};
 
@@ -37,7 +40,8 @@ const POINT_FAULTS: [(PointFault, &str); 6] = [
 pub fn fault_schedules() -> Vec<Schedule> {
     // First the targeted ones: few, and each detects what no other schedule does.
     let mut schedules = targeted::all();
-    for (name, script) in scenarios::all() {
+    schedules.extend(imports::targeted());
+    for (name, script) in scenarios::all().into_iter().chain(imports::scenarios()) {
         schedules.extend(at_each_write(name, &script));
         schedules.extend(at_each_change(name, &script));
         schedules.push(Schedule { name: name.into(), script, options: RunOptions::default() });
@@ -76,7 +80,7 @@ fn at_each_change(name: &str, script: &Script) -> Vec<Schedule> {
             schedules.push(Schedule { name, script, options: RunOptions::default() });
         };
         add("delivered late", vec![frozen.clone()], vec![]);
-        add("delivered after a restart", vec![frozen], vec![crash]);
+        add("delivered after a restart", vec![frozen], vec![crash.clone()]);
         add("not delivered", vec![watch(resource, WatchFault::Expired(secs(3)))], vec![]);
         add("delivered twice", vec![], vec![watch(resource, WatchFault::Replay(8))]);
         add(
@@ -114,6 +118,10 @@ fn at_each_change(name: &str, script: &Script) -> Vec<Schedule> {
             vec![watch(WatchedResource::Pods, WatchFault::ShortList)],
             vec![],
         );
+        let mut script = with(script, at, vec![crash], vec![]);
+        script.setup.first_pod_lists = FirstPodLists::Empty;
+        let name = format!("{name}, change {at} during a restart with an empty list of pods");
+        schedules.push(Schedule { name, script, options: RunOptions::default() });
     }
     schedules
 }
@@ -142,14 +150,28 @@ fn resource_of(action: &Action) -> Option<WatchedResource> {
         Action::Node(..) => Some(WatchedResource::Nodes),
         Action::Endpoints(..) => Some(WatchedResource::Endpoints),
         Action::Slice(..) => Some(WatchedResource::Slices),
+        Action::Import(what) => Some(resource_of_import(what)),
         Action::Namespace(..)
         | Action::Corrupt(..)
         | Action::Watch(..)
         | Action::Request(_)
         | Action::Fault(_)
         | Action::Process(..)
+        | Action::Instance(..)
         | Action::Check(_)
         | Action::Quiesce => None,
+    }
+}
+
+fn resource_of_import(action: &ImportAction) -> WatchedResource {
+    match action {
+        ImportAction::Consumer(..)
+        | ImportAction::Ask(..)
+        | ImportAction::Select(_)
+        | ImportAction::Permit(..)
+        | ImportAction::EditCondition(_) => WatchedResource::Services,
+        ImportAction::Grant(..) | ImportAction::Revoke(..) => WatchedResource::ReferenceGrants,
+        ImportAction::WriteSlice(..) | ImportAction::EditCopy(..) => WatchedResource::Slices,
     }
 }
 

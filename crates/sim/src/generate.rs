@@ -3,15 +3,17 @@
 
 mod changes;
 mod faults;
+mod imports;
 
 use std::time::Duration;
 
-use endpointd_engine::{AnnotationPolicy, OrphanPolicy};
+use endpointd_engine::{AdditionDelay, AnnotationPolicy, OrphanPolicy};
 use endpointd_rng::SplitMix64;
 
 use crate::clock::millis;
+use crate::instances::Instances;
 use crate::rng::rng_of;
-use crate::script::{Action, Script, Setup, Step};
+use crate::script::{Action, FirstPodLists, Script, Setup, Step};
 
 /// The weight of each class of actions in one run; classes left out never occur.
 #[derive(Clone, Debug)]
@@ -115,18 +117,40 @@ pub fn script_of(seed: u64, n_steps: usize) -> Script {
     if seed % 4 == 1 {
         setup.orphan_policy = OrphanPolicy::Delete;
     }
+    if seed % 5 == 2 {
+        setup.addition_delay = noticeable_addition_delay();
+    }
+    setup.instances = match seed % 9 {
+        2 => Instances::Namespaces,
+        7 => Instances::Shards,
+        _ => Instances::One,
+    };
+    if seed % 11 == 5 {
+        setup.first_pod_lists = FirstPodLists::Empty;
+    }
+    // An instance that runs it looks at everything.
+    setup.runs_imports = setup.instances == Instances::One && imports::runs_imports(seed);
     let swarm = Swarm::new(&mut rng);
     let mut steps = Vec::with_capacity(n_steps);
     let quiesce_every = rng.between(120, 500) as usize;
     changes::initial_steps(&mut steps, &mut rng);
+    let n_initial = steps.len();
     while steps.len() < n_steps {
         let is_quiescent = steps.len() % quiesce_every == quiesce_every - 1;
         let action = if is_quiescent { Action::Quiesce } else { swarm.action(&mut rng) };
         let pause = swarm.pause(&mut rng);
         steps.push(Step::new(action, pause));
     }
+    if setup.runs_imports {
+        steps = imports::interleaved(steps, seed, n_initial);
+    }
     steps.truncate(n_steps);
     Script { seed, setup, steps }
+}
+
+/// The Services of a run have a handful of endpoints.
+fn noticeable_addition_delay() -> AdditionDelay {
+    AdditionDelay { undelayed_endpoints: 1, per_endpoint: millis(300), max: millis(1000) }
 }
 
 fn setup(rng: &mut SplitMix64) -> Setup {

@@ -21,6 +21,7 @@ mod quiescence;
 mod fault_schedules;
 mod generate;
 mod hunt;
+mod instances;
 mod run;
 mod search;
 mod shrink;

@@ -3,14 +3,17 @@
 
 mod endpoints;
 mod events;
+mod imports;
+mod instances;
 mod load;
 mod mirror;
+mod sending;
 mod slices;
 
 use endpointd_engine::OrphanPolicy;
 use endpointd_model::{
     Controller, DeleteTarget, EndpointSlice, Endpoints, Key, LiveRead, Object, PublishedResource,
-    ResourceVersion, Service, Timestamp, Uid, WatchedResource, Write, names,
+    Service, Timestamp, Uid, WatchedResource, Write, names,
 };
 
 pub(crate) use events::EventLog;
@@ -18,7 +21,7 @@ pub(crate) use events::EventLog;
 use crate::clock::{Time, monotonic, secs};
 use crate::coverage::Rule;
 use crate::oracle::slices::publishes;
-use crate::process::{ObservedRevisions, Process, RENEW_DEADLINE};
+use crate::process::{ObservedRevisions, Process};
 use crate::script::Setup;
 use crate::simulation::{Request, Simulation};
 use endpointd_memory_api::{MemoryApi, Response};
@@ -55,28 +58,34 @@ impl<'a> CheckedWrite<'a> {
     pub fn known_slice(&self) -> Option<&'a EndpointSlice> {
         match self.known {
             Some(Object::Slice(slice)) => Some(slice),
-            Some(Object::Endpoints(_) | Object::ServiceStatus(_)) | None => None,
+            Some(Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_))
+            | None => None,
         }
     }
 
     pub fn known_endpoints(&self) -> Option<&'a Endpoints> {
         match self.known {
             Some(Object::Endpoints(endpoints)) => Some(endpoints),
-            Some(Object::Slice(_) | Object::ServiceStatus(_)) | None => None,
+            Some(Object::Slice(_) | Object::ServiceStatus(_) | Object::MultiCluster(_)) | None => {
+                None
+            }
         }
     }
 
     pub fn new_slice(&self) -> Option<&'a EndpointSlice> {
         match self.write.object() {
             Some(Object::Slice(slice)) => Some(slice),
-            Some(Object::Endpoints(_) | Object::ServiceStatus(_)) | None => None,
+            Some(Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_))
+            | None => None,
         }
     }
 
     pub fn new_endpoints(&self) -> Option<&'a Endpoints> {
         match self.write.object() {
             Some(Object::Endpoints(endpoints)) => Some(endpoints),
-            Some(Object::Slice(_) | Object::ServiceStatus(_)) | None => None,
+            Some(Object::Slice(_) | Object::ServiceStatus(_) | Object::MultiCluster(_)) | None => {
+                None
+            }
         }
     }
 
@@ -123,69 +132,21 @@ pub(crate) fn owner_uids(slice: &EndpointSlice) -> Vec<&Uid> {
 
 impl Simulation {
     /// Checks when a write leaves the process.
-    pub(crate) fn check_send(&mut self, process: usize, controller: Controller, write: &Write) {
-        self.check_version(process, write);
-        self.check_lease(process);
-        self.check_absence(process, controller, write);
-    }
-
-    fn check_version(&mut self, process: usize, write: &Write) {
-        self.coverage.count_rule(Rule::NoStaleOverwrite);
-        let received = &self.processes[process].received_versions;
-        let deleted = &self.processes[process].acknowledged_deletes;
-        let is_received = |version: ResourceVersion| received.contains(&version.number());
-        let breach = match write {
-            Write::Create(object) if object.meta().resource_version.is_none() => return,
-            Write::Create(_) => "a create names a version",
-            Write::Update(object) if deleted.contains(&object.meta().uid) => {
-                "an update of an object whose delete was acknowledged"
-            }
-            Write::Delete(target) if deleted.contains(&target.uid) => {
-                "a second delete of an object"
-            }
-            Write::Update(object) if is_received(object.meta().resource_version) => return,
-            Write::Update(_) => "an update of a version that the engine did not receive",
-            Write::Delete(target) if target.uid.is_empty() => "a delete without uid",
-            Write::Delete(target) if is_received(target.resource_version) => return,
-            Write::Delete(_) => "a delete of a version that the engine did not receive",
-        };
-        let key = write.key();
-        self.violate(Rule::NoStaleOverwrite, || format!("{breach}: {key}"));
-    }
-
-    fn check_lease(&mut self, process: usize) {
-        if self.processes.len() > 1 {
-            self.coverage.count_rule(Rule::NoWriteWithoutLease);
-            let lease = self.processes[process].lease;
-            if self.now >= lease.renewed + RENEW_DEADLINE || !lease.is_leading {
-                let text = format!("p{process} renewed at {}", lease.renewed);
-                self.violate(Rule::NoWriteWithoutLease, || text);
-            }
-        }
-    }
-
-    /// Deferred deletes of a sync in flight are still allowed.
-    pub(crate) fn check_retry_after(
-        &mut self,
-        process: usize,
-        controller: Controller,
-        write: &Write,
-    ) {
-        let Some(key) = self.service_of(write) else { return };
-        let until = self.processes[process].throttled_until.get(&(controller, key)).copied();
-        let Some(until) = until.filter(|_| !matches!(write, Write::Delete(_))) else { return };
-        self.coverage.count_rule(Rule::RetryAfter);
-        if self.now < until {
-            let text = format!("{} is sent before the Retry-After time {until}", write.key());
-            self.violate(Rule::RetryAfter, || text);
-        }
+    pub(crate) fn check_send(&mut self, request: &Request, write: &Write) {
+        self.check_version(request.process, write);
+        self.check_lease(request.process);
+        self.check_scope(request.process, write);
+        self.check_absence(request, write);
     }
 
     /// Deletions caused by missing objects need a live read that confirmed the absence.
-    fn check_absence(&mut self, process: usize, controller: Controller, write: &Write) {
+    fn check_absence(&mut self, request: &Request, write: &Write) {
+        let Request { process, controller, observed, .. } = *request;
         let Write::Delete(target) = write else { return };
+        if controller == Controller::Import {
+            return self.check_absent_source(process, write);
+        }
         let Some(key) = self.service_of(write) else { return };
-        let observed = self.observed_when_planned(process, controller, &key);
         let services = self.api.services.window(&key, observed.of(WatchedResource::Services));
         let endpoints = self.api.endpoints.window(&key, observed.of(WatchedResource::Endpoints));
         let is_mirrored = matches!(
@@ -222,7 +183,7 @@ impl Simulation {
             self.violate(Rule::NoDeletionFromAbsence, || text);
         }
         if is_endpoints && !self.processes[process].reported_deletions.contains(&key) {
-            self.check_deletion_limit(process);
+            self.check_deletion_limit(process, &key);
         }
     }
 
@@ -243,12 +204,13 @@ impl Simulation {
         }
     }
 
-    fn check_deletion_limit(&mut self, process: usize) {
+    /// A deletion that fails and is sent again counts once.
+    fn check_deletion_limit(&mut self, process: usize, key: &Key) {
         self.coverage.count_rule(Rule::DeletionLimiter);
         let now = self.now;
         let deletions = &mut self.processes[process].deletions;
-        deletions.push_back(now);
-        deletions.retain(|at| now.since(*at) < secs(60));
+        deletions.retain(|_, at| now.since(*at) < secs(60));
+        deletions.entry(key.clone()).or_insert(now);
         let n = deletions.len();
         if n > DELETIONS_MAX {
             self.violate(Rule::DeletionLimiter, || {
@@ -298,6 +260,11 @@ impl Simulation {
             return;
         }
         self.record_effective_deletion(request);
+        self.check_redundancy(write, known);
+        self.check_trigger_time(write);
+        if request.controller == Controller::Import {
+            return self.check_import(request, known);
+        }
         let Some(key) = self.service_of(write) else {
             let text = format!("{} has no Service", write.key());
             return self.violate(Rule::NoForeignObject, || text);
@@ -308,23 +275,25 @@ impl Simulation {
             Controller::Slices => &slices::CHECKS,
             Controller::Endpoints => &endpoints::CHECKS,
             Controller::Mirror => &mirror::CHECKS,
+            Controller::Import => &imports::CHECKS,
             // No simulated process runs it.
-            Controller::Import => &[],
+            Controller::MultiCluster => &[],
         };
         let outcomes: Vec<_> = checks.iter().map(|(rule, check)| (*rule, check(&case))).collect();
-        let useless = is_redundant(write, known);
         for (rule, outcome) in outcomes {
             self.coverage.count_rule(rule);
             if let Err((rule, text)) = outcome {
                 self.violate(rule, || text);
             }
         }
+    }
+
+    fn check_redundancy(&mut self, write: &Write, known: Option<&Object>) {
         self.coverage.count_rule(Rule::NoRedundantWrite);
-        if useless {
+        if is_redundant(write, known) {
             let text = format!("update of {} changes nothing", write.key());
             self.violate(Rule::NoRedundantWrite, || text);
         }
-        self.check_trigger_time(write);
     }
 
     fn check_trigger_time(&mut self, write: &Write) {
@@ -393,7 +362,13 @@ fn is_redundant(write: &Write, known: Option<&Object>) -> bool {
         }
         (Object::Endpoints(new), Object::Endpoints(known)) => new.subsets == known.subsets,
         (Object::ServiceStatus(new), Object::ServiceStatus(known)) => new == known,
-        (Object::Slice(_) | Object::Endpoints(_) | Object::ServiceStatus(_), _) => false,
+        (
+            Object::Slice(_)
+            | Object::Endpoints(_)
+            | Object::ServiceStatus(_)
+            | Object::MultiCluster(_),
+            _,
+        ) => false,
     };
     same_meta && same_content
 }

@@ -3,6 +3,7 @@
 
 pub mod endpoints;
 pub mod hints;
+pub mod imports;
 pub mod left_behind;
 pub mod mirror;
 pub mod pods;
@@ -21,6 +22,9 @@ pub fn compare(api: &MemoryApi, setup: &Setup) -> Vec<String> {
         differences.extend(hints::compare(api, service));
         differences.extend(endpoints::compare(api, service));
         differences.extend(left_behind::compare(api, setup, service));
+        if setup.runs_imports {
+            differences.extend(imports::compare(api, service));
+        }
     }
     differences.extend(endpoints::find_leftovers(api));
     differences.extend(mirror::compare(api, setup));
@@ -29,7 +33,12 @@ pub fn compare(api: &MemoryApi, setup: &Setup) -> Vec<String> {
 
 /// Endpoints that are published but not desired.
 pub fn unwanted(api: &MemoryApi) -> Vec<String> {
-    api.services.values().flat_map(|service| slices::unwanted(api, service)).collect()
+    let mut unwanted = Vec::new();
+    for service in api.services.values() {
+        unwanted.extend(slices::unwanted(api, service));
+        unwanted.extend(imports::unwanted(api, service));
+    }
+    unwanted
 }
 
 /// Slices labelled for `key` and `manager` that are not being deleted.

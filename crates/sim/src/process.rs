@@ -1,10 +1,10 @@
-//! One daemon: an engine, its five watches, and its hold on the lease.
+//! One daemon: an engine, its watches, and its hold on the lease.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use endpointd_engine::{ControllerSettings, Engine, RequestId, Settings};
-use endpointd_model::{Controller, Key, LiveRead, SharedStr, Uid, WatchedResource};
+use endpointd_model::{Controller, Key, LiveRead, Scope, SharedStr, Uid, WatchedResource};
 
 use crate::clock::Time;
 use crate::monitor::EventLog;
@@ -18,11 +18,15 @@ pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct Process {
+    /// Which instance it is a process of.
+    pub instance: usize,
+    /// What the client drops unless it is in there.
+    pub scope: Scope,
     /// None while the process is down.
     pub engine: Option<Engine>,
     /// Responses to requests of an earlier incarnation are dropped.
     pub incarnation: u32,
-    pub watches: [Watch; WatchedResource::DEFAULT.len()],
+    pub watches: [Watch; WatchedResource::ALL.len()],
     pub asleep_until: Time,
     pub wakes_at: Option<Time>,
     pub lease: LeaseHold,
@@ -46,8 +50,9 @@ pub struct Process {
     pub service_reads: BTreeMap<Key, Time>,
     /// Services whose deletion the watch has reported as an event.
     pub reported_deletions: BTreeSet<Key>,
-    /// Deletions in the last minute because a Service is missing, without such an event.
-    pub deletions: VecDeque<Time>,
+    /// Keys with deletions in the last minute because a Service is missing, without such an event,
+    /// and when the first of them was sent.
+    pub deletions: BTreeMap<Key, Time>,
     /// Deletes that took effect in the last minutes, except those of a Service's own slices.
     pub effective_deletions: VecDeque<Time>,
     /// What the engine had observed when it planned a sync in flight; deletes leave last.
@@ -99,8 +104,10 @@ pub enum WatchState {
 }
 
 impl Process {
-    pub fn new() -> Self {
+    pub fn new(instance: usize, scope: Scope) -> Self {
         Self {
+            instance,
+            scope,
             engine: None,
             incarnation: 0,
             watches: Default::default(),
@@ -117,7 +124,7 @@ impl Process {
             confirmed_absences: BTreeMap::new(),
             service_reads: BTreeMap::new(),
             reported_deletions: BTreeSet::new(),
-            deletions: VecDeque::new(),
+            deletions: BTreeMap::new(),
             effective_deletions: VecDeque::new(),
             observed_at_plan: BTreeMap::new(),
             throttled_writes: BTreeMap::new(),
@@ -200,19 +207,29 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
     settings.plan.mirrored_per_subset_max = setup.mirrored_per_subset_max;
     settings.plan.tolerate_unready_annotation = setup.tolerate_unready_annotation;
     settings.plan.orphan_policy = setup.orphan_policy;
-    let batch_period = setup.batch_period;
-    settings.controllers = Controller::DEFAULT
-        .map(|one| ControllerSettings { batch_period, ..ControllerSettings::new(one) })
-        .to_vec();
+    let (batch_period, addition_delay) = (setup.batch_period, setup.addition_delay);
+    let settings_of = |controller: &Controller| ControllerSettings {
+        batch_period,
+        addition_delay,
+        ..ControllerSettings::new(*controller)
+    };
+    settings.controllers = setup.controllers().iter().map(settings_of).collect();
     settings
 }
 
 /// The position of each watch at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObservedRevisions([u64; WatchedResource::DEFAULT.len()]);
+pub struct ObservedRevisions([u64; WatchedResource::ALL.len()]);
 
 impl ObservedRevisions {
     pub fn of(&self, resource: WatchedResource) -> u64 {
         self.0[resource as usize]
+    }
+
+    pub fn earliest(mut self, other: Self) -> Self {
+        for (one, other) in self.0.iter_mut().zip(other.0) {
+            *one = other.min(*one);
+        }
+        self
     }
 }

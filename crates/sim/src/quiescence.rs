@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use endpointd_engine::{EngineStatus, Sizes};
-use endpointd_model::Controller;
 
 use crate::clock::{Time, monotonic, secs};
 use crate::coverage::Rule;
@@ -51,7 +50,7 @@ impl Simulation {
         keys.extend(self.api.endpoints.keys());
         keys.sort_unstable();
         keys.dedup();
-        let most = keys.len() * Controller::DEFAULT.len();
+        let most = keys.len() * self.setup.controllers().len();
         if sizes.is_some_and(|sizes| sizes.n_tracked_keys > most) {
             let text = format!("{sizes:?} for {} keys", keys.len());
             self.violate(Rule::NoLeftovers, || text);
@@ -76,6 +75,7 @@ impl Simulation {
             return;
         }
         self.check_limiter();
+        self.check_writers();
         self.check_converged();
     }
 

@@ -2,11 +2,17 @@
 //! name places (`pod 3 of namespace 0`), not objects, so that a script stays meaningful when the
 //! shrinker leaves actions out.
 
+mod imports;
+
 use std::time::Duration;
 
-use endpointd_engine::{AnnotationPolicy, OrphanPolicy};
+use endpointd_engine::{AdditionDelay, AnnotationPolicy, OrphanPolicy};
 use endpointd_memory_api::Webhook;
-use endpointd_model::WatchedResource;
+use endpointd_model::{Controller, WatchedResource};
+
+pub use imports::{CopyEdit, ImportAction};
+
+use crate::instances::Instances;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
@@ -21,13 +27,26 @@ pub struct Setup {
     pub endpoints_per_slice_max: usize,
     pub mirrored_per_subset_max: usize,
     pub batch_period: Duration,
-    /// One process without leader election, or several that compete for one lease.
+    pub addition_delay: AdditionDelay,
+    /// Of each instance: one process without leader election, or several that compete for its lease.
     pub n_processes: usize,
     /// Time to converge in addition to what the rule allows, where the deletion limiter is right to
     /// delay something.
     pub convergence_extra: Duration,
     pub tolerate_unready_annotation: AnnotationPolicy,
     pub orphan_policy: OrphanPolicy,
+    pub instances: Instances,
+    pub first_pod_lists: FirstPodLists,
+    /// The processes run the import controller, too.
+    pub runs_imports: bool,
+}
+
+/// The first list of pods that a process gets after it was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstPodLists {
+    True,
+    /// Every second one contains no pod, as a faulty API server might send it.
+    Empty,
 }
 
 impl Default for Setup {
@@ -36,11 +55,27 @@ impl Default for Setup {
             endpoints_per_slice_max: 3,
             mirrored_per_subset_max: 1000,
             batch_period: Duration::ZERO,
+            addition_delay: AdditionDelay::default(),
             n_processes: 1,
             convergence_extra: Duration::ZERO,
             tolerate_unready_annotation: AnnotationPolicy::Ignore,
             orphan_policy: OrphanPolicy::Keep,
+            instances: Instances::One,
+            first_pod_lists: FirstPodLists::True,
+            runs_imports: false,
         }
+    }
+}
+
+impl Setup {
+    /// The controllers that run.
+    pub fn controllers(&self) -> &'static [Controller] {
+        if self.runs_imports { &Controller::ALL } else { &Controller::DEFAULT }
+    }
+
+    /// The resources that they read.
+    pub fn resources(&self) -> &'static [WatchedResource] {
+        if self.runs_imports { &WatchedResource::ALL } else { &WatchedResource::DEFAULT }
     }
 }
 
@@ -61,6 +96,8 @@ pub enum Action {
     Namespace(u8, NamespaceAction),
     /// Another client writes to the slice with this index, or adds one.
     Slice(u32, SliceAction),
+    /// What concerns endpoints of other namespaces.
+    Import(ImportAction),
     /// The object with this index cannot be decoded any more.
     Corrupt(WatchedResource, u32),
     /// A watch of one process fails.
@@ -69,6 +106,8 @@ pub enum Action {
     Request(RequestFault),
     Fault(Fault),
     Process(u8, ProcessFault),
+    /// All processes of one instance are started, or stopped for good.
+    Instance(usize, InstanceAction),
     Check(Check),
     /// All faults end; the cluster must converge and no request may follow.
     Quiesce,
@@ -237,6 +276,12 @@ pub enum ProcessFault {
     StealLease,
     /// Its wall clock is so many seconds ahead of the true time from now on.
     ClockJump(i64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceAction {
+    Start,
+    Stop,
 }
 
 /// Checks that a script asks for, in addition to the rules.

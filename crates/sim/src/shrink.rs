@@ -62,6 +62,7 @@ impl Shrinker {
         for simpler in [
             Setup { n_processes: default.n_processes, ..setup },
             Setup { batch_period: default.batch_period, ..setup },
+            Setup { addition_delay: default.addition_delay, ..setup },
             Setup { mirrored_per_subset_max: default.mirrored_per_subset_max, ..setup },
         ] {
             let candidate = Script { setup: simpler, ..best.clone() };

@@ -2,14 +2,17 @@
 //! the seed decides all delays.
 
 mod events;
+mod false_lists;
 mod faults;
 mod leases;
+mod owners;
 mod reads;
+mod receive;
 mod requests;
 mod watches;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 
 use endpointd_engine::{AnnotationPolicy, Effect, Input, MonotonicTime};
@@ -33,6 +36,8 @@ pub struct Simulation {
     pub api: MemoryApi,
     pub now: Time,
     pub processes: Vec<Process>,
+    /// The instances that are started.
+    running: BTreeSet<usize>,
     pub coverage: Coverage,
     pub violation: Option<Violation>,
     /// One line per action and event, if the run was asked for a trace.
@@ -55,7 +60,8 @@ pub struct Simulation {
     queue: BinaryHeap<Reverse<Scheduled>>,
     n_scheduled: u64,
     faults: ActiveFaults,
-    lease: Option<Lease>,
+    /// By instance.
+    leases: BTreeMap<usize, Lease>,
     /// The times of all actions: the only valid trigger times.
     times: BTreeSet<Timestamp>,
 }
@@ -110,7 +116,8 @@ impl Simulation {
             setup: script.setup,
             api: MemoryApi::default(),
             now: Time::START + secs(60),
-            processes: (0..script.setup.n_processes).map(|_| Process::new()).collect(),
+            processes: processes(&script.setup),
+            running: script.setup.instances.first().into_iter().collect(),
             coverage: Coverage::default(),
             violation: None,
             trace: None,
@@ -126,7 +133,7 @@ impl Simulation {
             queue: BinaryHeap::new(),
             n_scheduled: 0,
             faults: ActiveFaults::default(),
-            lease: None,
+            leases: BTreeMap::new(),
             times: BTreeSet::new(),
         };
         for namespace in NAMESPACES {
@@ -153,6 +160,7 @@ impl Simulation {
             Action::Request(fault) => self.faults.request_faults.push_back(*fault),
             Action::Fault(fault) => self.begin_fault(*fault),
             Action::Process(process, fault) => self.fault_process(*process, *fault),
+            Action::Instance(instance, what) => self.change_instance(*instance, *what),
             Action::Corrupt(..) => {
                 if workload::apply(&mut self.api, action) {
                     self.coverage.count_fault("undecodable object");
@@ -161,13 +169,9 @@ impl Simulation {
             Action::Check(check) => self.run_check(*check),
             Action::Quiesce => self.quiesce(),
             Action::Service(_, ServiceAction::Tolerate(_)) => {
-                match self.setup.tolerate_unready_annotation {
-                    AnnotationPolicy::Ignore => {}
-                    AnnotationPolicy::Honor => {
-                        if workload::apply(&mut self.api, action) {
-                            self.coverage.count_fault("tolerate-unready annotation");
-                        }
-                    }
+                let is_honored = self.setup.tolerate_unready_annotation == AnnotationPolicy::Honor;
+                if is_honored && workload::apply(&mut self.api, action) {
+                    self.coverage.count_fault("tolerate-unready annotation");
                 }
             }
             Action::Pod(..)
@@ -175,7 +179,8 @@ impl Simulation {
             | Action::Node(..)
             | Action::Endpoints(..)
             | Action::Namespace(..)
-            | Action::Slice(..) => {
+            | Action::Slice(..)
+            | Action::Import(_) => {
                 workload::apply(&mut self.api, action);
             }
         }
@@ -267,6 +272,9 @@ impl Simulation {
             Effect::LiveRead { id, read } => self.send_read(process, id, read),
             Effect::Relist(resource) => self.relist(process, resource),
             Effect::RelistAll => self.relist_all(process),
+            Effect::RelistSource { cluster, .. } => {
+                unreachable!("no simulated process has the cluster {cluster}")
+            }
             Effect::SyncFinished(synced) => {
                 self.check_reported(process, &synced);
                 self.processes[process].observed_at_plan.remove(&(synced.controller, synced.key));
@@ -351,10 +359,20 @@ impl Simulation {
     }
 }
 
+/// The processes of all instances, the first of each instance first.
+fn processes(setup: &Setup) -> Vec<Process> {
+    let scopes = setup.instances.scopes();
+    let of_instances = scopes.into_iter().enumerate().cycle();
+    let n = setup.n_processes * setup.instances.scopes().len();
+    of_instances.take(n).map(|(instance, scope)| Process::new(instance, scope)).collect()
+}
+
 /// Whether a key may wait for a back-off, or for another leader, because of this action.
 fn makes_requests_fail(action: &Action) -> bool {
     match action {
-        Action::Request(_) | Action::Process(..) | Action::Corrupt(..) => true,
+        Action::Request(_) | Action::Process(..) | Action::Instance(..) | Action::Corrupt(..) => {
+            true
+        }
         Action::Fault(fault) => match fault {
             Fault::Outage(_)
             | Fault::FailedReads(_)
@@ -372,6 +390,7 @@ fn makes_requests_fail(action: &Action) -> bool {
         | Action::Endpoints(..)
         | Action::Namespace(..)
         | Action::Slice(..)
+        | Action::Import(_)
         | Action::Watch(..)
         | Action::Check(_)
         | Action::Quiesce => false,

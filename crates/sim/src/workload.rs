@@ -2,6 +2,7 @@
 //! target does nothing.
 
 mod endpoints;
+mod imports;
 mod nodes;
 mod pods;
 mod services;
@@ -14,23 +15,27 @@ use endpointd_memory_api::{MemoryApi, NamespaceState};
 
 pub const NAMESPACES: [&str; 2] = ["east", "west"];
 pub const SERVICES: [&str; 4] = ["web", "api", "db", "old"];
+/// Services without selector that may ask for the endpoints of others.
+pub const CONSUMERS: [&str; 2] = ["consumer-a", "consumer-b"];
 
 /// Performs an action on objects; returns whether it changed any.
 pub fn apply(api: &mut MemoryApi, action: &Action) -> bool {
     let before = api.revision();
     match action {
         Action::Pod(place, what) => pods::apply(api, *place, *what),
-        Action::Service(place, what) => services::apply(api, *place, *what),
+        Action::Service(place, what) => services::apply(api, &service_key(*place), *what),
         Action::Node(number, what) => nodes::apply(api, *number, *what),
         Action::Endpoints(place, what) => endpoints::apply(api, *place, *what),
         Action::Namespace(number, NamespaceAction::End) => end_namespace(api, *number),
         Action::Namespace(number, NamespaceAction::Begin) => return begin_namespace(api, *number),
         Action::Slice(index, what) => slices::apply(api, *index, *what),
+        Action::Import(what) => imports::apply(api, *what),
         Action::Corrupt(resource, index) => corrupt(api, *resource, *index),
         Action::Watch(..)
         | Action::Request(_)
         | Action::Fault(_)
         | Action::Process(..)
+        | Action::Instance(..)
         | Action::Check(_)
         | Action::Quiesce => {}
     }
@@ -45,6 +50,11 @@ pub fn namespace(number: u8) -> SharedStr {
 pub fn service_key(place: Place) -> Key {
     let number = usize::from(place.number);
     let name = SERVICES.get(number).map_or_else(|| format!("svc-{number}"), |&name| name.into());
+    Key::new(namespace(place.namespace), name)
+}
+
+pub fn consumer_key(place: Place) -> Key {
+    let name = CONSUMERS[usize::from(place.number) % CONSUMERS.len()];
     Key::new(namespace(place.namespace), name)
 }
 

@@ -1,23 +1,26 @@
 //! What the controllers did, for pages: one [`Change`] per sync that wrote or failed. The details
 //! of its writes are recorded only while somebody watches.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use endpointd_engine::SyncSummary;
-use endpointd_model::{Endpoint, EndpointSlice, Key, SharedStr};
+use endpointd_model::{Key, SharedStr};
 use tokio::sync::broadcast;
+
+use crate::endpoint_diff::EndpointDiff;
 
 /// Changes kept, of all Services together.
 pub const CHANGES_MAX: usize = 4096;
 /// Notices that a reader may be behind; then it misses the oldest and reads how many.
 const NOTICES_MAX: usize = 4096;
-/// Endpoints that one write lists; the others are counted.
-pub const ENDPOINTS_SHOWN_MAX: usize = 20;
+/// Changes that nobody has compared yet, with the slices before and after: a reader compares them when it
+/// gets them. Of more, the event loop compares the oldest itself.
+const NOT_COMPARED_MAX: usize = 256;
 
 /// A finished sync that wrote something or failed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Change {
     /// When the last response arrived.
     pub at: SystemTime,
@@ -27,7 +30,7 @@ pub struct Change {
 }
 
 /// One write, and what it changed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct WriteRecord {
     /// See [`endpointd_model::Write::verb`].
     pub verb: &'static str,
@@ -38,30 +41,7 @@ pub struct WriteRecord {
     pub result: &'static str,
     /// From sending it to its response.
     pub took: Duration,
-    /// Of a slice: endpoints that were added, removed, or changed, at most
-    /// [`ENDPOINTS_SHOWN_MAX`].
-    pub endpoints: Vec<EndpointChange>,
-    pub n_endpoints_not_shown: usize,
-}
-
-/// One endpoint in a slice, before and after a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndpointChange {
-    /// The pod, else the first address.
-    pub name: SharedStr,
-    /// `None`: it was not in this slice.
-    pub before: Option<EndpointCondition>,
-    /// `None`: it is not in this slice any more.
-    pub after: Option<EndpointCondition>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndpointCondition {
-    Ready,
-    NotReady,
-    /// It is being deleted and still answers.
-    Serving,
-    Terminating,
+    pub endpoints: EndpointDiff,
 }
 
 /// What a reader of changes gets.
@@ -87,6 +67,15 @@ pub struct ChangeLog {
 #[derive(Clone, Debug)]
 pub(crate) struct NoticeSource(broadcast::Sender<Notice>);
 
+impl Change {
+    /// Compares the slices of its writes, if nobody has done so.
+    pub fn compare(&self) {
+        for write in &self.writes {
+            write.endpoints.get();
+        }
+    }
+}
+
 impl ChangeLog {
     pub(crate) fn new(source: &NoticeSource) -> Self {
         Self { recent: VecDeque::new(), notices: source.0.clone() }
@@ -102,6 +91,9 @@ impl ChangeLog {
             self.recent.pop_front();
         }
         let change = Arc::new(change);
+        if let Some(old) = self.recent.iter().nth_back(NOT_COMPARED_MAX) {
+            old.compare();
+        }
         self.recent.push_back(change.clone());
         self.notify(Notice::Change(change));
     }
@@ -135,101 +127,11 @@ impl NoticeSource {
     }
 }
 
-impl EndpointCondition {
-    pub fn of(endpoint: &Endpoint) -> Self {
-        let conditions = &endpoint.conditions;
-        match (conditions.terminating, conditions.ready, conditions.serving) {
-            (Some(true), _, Some(true)) => Self::Serving,
-            (Some(true), _, _) => Self::Terminating,
-            (_, Some(false), _) => Self::NotReady,
-            // Kubernetes: consumers interpret an absent condition as ready.
-            (_, _, _) => Self::Ready,
-        }
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::NotReady => "not ready",
-            Self::Serving => "serving while terminating",
-            Self::Terminating => "terminating",
-        }
-    }
-}
-
-/// The endpoints that differ, sorted by name, and how many more there are.
-pub fn endpoint_changes(
-    before: Option<&EndpointSlice>,
-    after: Option<&EndpointSlice>,
-) -> (Vec<EndpointChange>, usize) {
-    let mut all: BTreeMap<(SharedStr, SharedStr), EndpointChange> = BTreeMap::new();
-    let entry = |endpoint: &Endpoint| {
-        let address = endpoint.addresses.first().cloned().unwrap_or_default();
-        let pod = endpoint.target_ref.as_ref().map(|target| target.name.clone());
-        let name = pod.unwrap_or_else(|| address.clone());
-        let change = EndpointChange { name: name.clone(), before: None, after: None };
-        ((name, address), change)
-    };
-    for endpoint in before.iter().flat_map(|slice| &slice.endpoints) {
-        let (key, change) = entry(endpoint);
-        all.entry(key).or_insert(change).before = Some(EndpointCondition::of(endpoint));
-    }
-    for endpoint in after.iter().flat_map(|slice| &slice.endpoints) {
-        let (key, change) = entry(endpoint);
-        all.entry(key).or_insert(change).after = Some(EndpointCondition::of(endpoint));
-    }
-    let mut changed: Vec<EndpointChange> =
-        all.into_values().filter(|change| change.before != change.after).collect();
-    let n_more = changed.len().saturating_sub(ENDPOINTS_SHOWN_MAX);
-    changed.truncate(ENDPOINTS_SHOWN_MAX);
-    (changed, n_more)
-}
-
 #[cfg(test)]
 mod tests {
-    use endpointd_model::{Conditions, Controller};
+    use endpointd_model::Controller;
 
     use super::*;
-
-    fn slice(endpoints: &[(&str, bool)]) -> EndpointSlice {
-        let endpoint = |(address, is_ready): &(&str, bool)| Endpoint {
-            addresses: vec![(*address).into()],
-            conditions: Conditions { ready: Some(*is_ready), ..Conditions::default() },
-            ..Endpoint::default()
-        };
-        EndpointSlice {
-            endpoints: endpoints.iter().map(endpoint).collect(),
-            ..EndpointSlice::default()
-        }
-    }
-
-    #[test]
-    fn endpoints_that_differ_are_listed_and_the_others_are_not() {
-        let before = slice(&[("10.0.0.1", true), ("10.0.0.2", true), ("10.0.0.3", true)]);
-        let after = slice(&[("10.0.0.2", false), ("10.0.0.3", true), ("10.0.0.4", true)]);
-        let (changes, n_more) = endpoint_changes(Some(&before), Some(&after));
-        let text: Vec<String> = changes
-            .iter()
-            .map(|one| format!("{} {:?} {:?}", one.name, one.before, one.after))
-            .collect();
-        assert_eq!(
-            text,
-            [
-                "10.0.0.1 Some(Ready) None",
-                "10.0.0.2 Some(Ready) Some(NotReady)",
-                "10.0.0.4 None Some(Ready)",
-            ]
-        );
-        assert_eq!(n_more, 0);
-    }
-
-    #[test]
-    fn a_large_slice_lists_some_endpoints_and_counts_the_others() {
-        let names: Vec<String> = (0..100).map(|n| format!("10.0.0.{n}")).collect();
-        let endpoints: Vec<(&str, bool)> = names.iter().map(|name| (name.as_str(), true)).collect();
-        let (changes, n_more) = endpoint_changes(None, Some(&slice(&endpoints)));
-        assert_eq!((changes.len(), n_more), (ENDPOINTS_SHOWN_MAX, 80));
-    }
 
     #[test]
     fn the_log_is_bounded_and_has_readers_only_after_a_subscription() {

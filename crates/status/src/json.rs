@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use endpointd_engine::{
-    ControllerStatus, DeletionLimiterStatus, EngineStatus, KeyState, KeyStatus, Sizes, WatchStatus,
+    ControllerStatus, DeletionLimiterStatus, EngineStatus, KeyState, KeyStatus, Sizes,
+    SourceStatus, WatchStatus,
 };
 use endpointd_model::Key;
 use serde_json::{Map, Value, json};
@@ -16,6 +17,7 @@ pub fn render_json(status: &EngineStatus) -> Value {
     let EngineStatus {
         is_leading,
         watches,
+        sources,
         controllers,
         keys,
         n_keys_not_shown,
@@ -28,6 +30,7 @@ pub fn render_json(status: &EngineStatus) -> Value {
         "ready": status.is_ready(),
         "leader": is_leading,
         "watches": watches.iter().map(watch_row).collect::<Vec<_>>(),
+        "clusters": sources.iter().map(source_row).collect::<Vec<_>>(),
         "controllers": controllers.iter().map(controller_row).collect::<Vec<_>>(),
         "keys": keys.iter().map(key_row).collect::<Vec<_>>(),
         "keysNotShown": n_keys_not_shown,
@@ -89,6 +92,29 @@ fn watch_row(watch: &WatchStatus) -> Value {
         "resourceVersion": version.to_string(),
         "lastEventAgeSeconds": last_event_age.as_secs_f64(),
         "decodeErrors": decode_errors,
+    })
+}
+
+fn source_row(source: &SourceStatus) -> Value {
+    let SourceStatus {
+        cluster,
+        state,
+        last_contact,
+        last_contact_age,
+        is_denied,
+        watches,
+        n_exports,
+        n_slices,
+    } = source;
+    json!({
+        "cluster": cluster.as_str(),
+        "state": state.as_str(),
+        "lastContact": last_contact.map(|at| at.to_string()),
+        "lastContactAgeSeconds": last_contact_age.map(|age| age.as_secs_f64()),
+        "denied": is_denied,
+        "exports": n_exports,
+        "slices": n_slices,
+        "watches": watches.iter().map(watch_row).collect::<Vec<_>>(),
     })
 }
 

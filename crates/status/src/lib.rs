@@ -6,6 +6,7 @@
 //! [`serve`].
 
 mod changes;
+mod endpoint_diff;
 mod handle;
 mod key_query;
 
@@ -20,9 +21,9 @@ mod connections;
 mod http;
 mod places;
 
-pub use changes::{
-    CHANGES_MAX, Change, ChangeLog, EndpointChange, EndpointCondition, Notice, WriteRecord,
-    endpoint_changes,
+pub use changes::{CHANGES_MAX, Change, ChangeLog, Notice, WriteRecord};
+pub use endpoint_diff::{
+    EndpointChange, EndpointChanges, EndpointCondition, EndpointDiff, WrittenSlice, slice_of,
 };
 pub use handle::{HEARTBEAT_AGE_MAX, LeadershipStatus, ProcessInfo, StatusHandle, StatusSnapshot};
 pub use health::{Check, live, ready};

@@ -6,6 +6,7 @@ mod per_controller;
 
 pub(crate) mod endpointd;
 mod shadow;
+mod sources;
 mod upstream;
 mod work_queue;
 
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use endpointd_engine::{EngineStatus, SyncSummary};
-use endpointd_model::{Controller, PublishedResource};
+use endpointd_model::{Controller, PublishedResource, WatchedResource};
 use prometheus::{IntCounter, Registry, TextEncoder};
 
 pub use family::{Family, FamilyKind};
@@ -87,6 +88,11 @@ impl Metrics {
 
     pub fn record_request_duration(&self, method: &str, host: &str, took: Duration) {
         self.0.upstream.record_request_duration(method, host, took);
+    }
+
+    /// Bytes of the lists and watches of a resource since the start.
+    pub fn set_received(&self, resource: WatchedResource, n_bytes: u64) {
+        self.0.own.set_received(resource, n_bytes);
     }
 
     /// Kubernetes Events since the last call: written, and dropped because too many were waiting or

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::envelope::{Encoding, TypeMeta, Unknown};
 use crate::lenient::Lenient;
 use crate::malformed::{Identity, Malformed};
-use crate::{endpoints, node, pod, service, slice};
+use crate::{endpoints, namespace, node, pod, service, slice};
 
 /// A model object that can be decoded.
 pub trait Decoded: FromWire {
@@ -46,6 +46,7 @@ decoded! {
     "v1" "Service": Service from service::Service;
     "v1" "Pod": Pod from pod::Pod;
     "v1" "Node": Node from node::Node;
+    "v1" "Namespace": Namespace from namespace::Namespace;
     "v1" "Endpoints": Endpoints from endpoints::Endpoints;
     "discovery.k8s.io/v1" "EndpointSlice": EndpointSlice from slice::EndpointSlice;
 }

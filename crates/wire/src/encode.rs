@@ -4,18 +4,21 @@
 mod protobuf;
 mod reverse_encoder;
 
-use endpointd_model::{EndpointSlice, Endpoints, Object};
+use endpointd_model::{EndpointSlice, Endpoints, MultiClusterObject, MultiClusterVersion, Object};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::decode::Decoded;
 use crate::envelope::Encoding;
-use crate::{endpoints, service_status, slice};
+use crate::{
+    derived_service_to_json, endpoints, export_to_json, import_to_json, service_status, slice,
+};
 
 /// The type of the body of a [`ServiceStatus`](endpointd_model::ServiceStatus).
 pub const PATCH_MEDIA_TYPE: &str = "application/strategic-merge-patch+json";
 
-/// Encodes the body of a create or an update. For the status of a Service it is a patch, in JSON.
+/// Encodes the body of a create or an update. For the status of a Service it is a patch, in JSON, and
+/// objects of several clusters are always JSON.
 pub fn encode(encoding: Encoding, object: &Object) -> Vec<u8> {
     match (encoding, object) {
         (Encoding::Protobuf, Object::Slice(slice)) => protobuf::slice_body(slice),
@@ -28,6 +31,9 @@ pub fn encode(encoding: Encoding, object: &Object) -> Vec<u8> {
         }
         (Encoding::Json | Encoding::Protobuf, Object::ServiceStatus(status)) => {
             serde_json::to_vec(&service_status::patch(status)).expect(ALWAYS_JSON)
+        }
+        (Encoding::Json | Encoding::Protobuf, Object::MultiCluster(object)) => {
+            serde_json::to_vec(&multicluster(object)).expect(ALWAYS_JSON)
         }
     }
 }
@@ -42,8 +48,21 @@ pub fn to_json_value(object: &Object) -> Value {
             serde_json::to_value(Typed::of::<Endpoints>(&endpoints::Endpoints::from(endpoints)))
         }
         Object::ServiceStatus(status) => Ok(service_status::to_json(status)),
+        Object::MultiCluster(object) => Ok(multicluster(object)),
     };
     value.expect(ALWAYS_JSON)
+}
+
+/// The version that is stored; both have the same fields.
+fn multicluster(object: &MultiClusterObject) -> Value {
+    let version = MultiClusterVersion::default();
+    match object {
+        MultiClusterObject::Import(import) | MultiClusterObject::ImportStatus(import) => {
+            import_to_json(version, import)
+        }
+        MultiClusterObject::ExportStatus(export) => export_to_json(version, export),
+        MultiClusterObject::Derived(service) => derived_service_to_json(service),
+    }
 }
 
 pub(crate) const ALWAYS_JSON: &str =

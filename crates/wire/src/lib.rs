@@ -21,6 +21,7 @@ mod malformed;
 mod managers;
 mod meta;
 mod multicluster;
+mod namespace;
 mod node;
 mod pod;
 mod pod_uids;

@@ -1,7 +1,9 @@
 //! Decodes the response to a create or an update. The stored object is usually the sent one with
 //! new metadata; then only the metadata is decoded, because equal bytes are equal objects.
 
-use endpointd_model::{EndpointSlice, Endpoints, Meta, Object, Service, ServiceStatus};
+use endpointd_model::{
+    EndpointSlice, Endpoints, Meta, MultiClusterObject, Object, Service, ServiceStatus,
+};
 use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::decode_varint;
@@ -34,6 +36,23 @@ pub fn decode_stored(
         Object::Endpoints(_) => decode(encoding, answer).map(Object::Endpoints),
         Object::ServiceStatus(_) => {
             decode::<Service>(encoding, answer).map(|one| Object::ServiceStatus(one.into()))
+        }
+        Object::MultiCluster(object) => {
+            let object = match object {
+                MultiClusterObject::Import(_) => {
+                    MultiClusterObject::Import(decode(encoding, answer)?)
+                }
+                MultiClusterObject::ImportStatus(_) => {
+                    MultiClusterObject::ImportStatus(decode(encoding, answer)?)
+                }
+                MultiClusterObject::ExportStatus(_) => {
+                    MultiClusterObject::ExportStatus(decode(encoding, answer)?)
+                }
+                MultiClusterObject::Derived(_) => {
+                    MultiClusterObject::Derived(decode(encoding, answer)?)
+                }
+            };
+            Ok(Object::MultiCluster(object))
         }
     }
 }
@@ -71,5 +90,7 @@ fn with_meta(object: &Object, meta: Meta) -> Object {
         Object::ServiceStatus(ServiceStatus { meta: _, condition }) => {
             Object::ServiceStatus(ServiceStatus { meta, condition: condition.clone() })
         }
+        // They are sent as JSON, and decoded as a whole.
+        Object::MultiCluster(object) => Object::MultiCluster(object.clone()),
     }
 }

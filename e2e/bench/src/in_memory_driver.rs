@@ -127,7 +127,11 @@ impl InMemoryDriver {
             WatchedResource::Pods => (0..layout.n_pods).for_each(|number| self.apply_pod(number)),
             WatchedResource::Endpoints => self.list_dump(PublishedResource::Endpoints),
             WatchedResource::Slices => self.list_dump(PublishedResource::Slices),
-            WatchedResource::ReferenceGrants => {}
+            WatchedResource::ReferenceGrants
+            | WatchedResource::Namespaces
+            | WatchedResource::ServiceExports
+            | WatchedResource::ServiceImports
+            | WatchedResource::DerivedServices => {}
         }
     }
 
@@ -142,7 +146,7 @@ impl InMemoryDriver {
                 Object::Endpoints(endpoints) => {
                     ResourceEvent::Endpoints(ObjectEvent::Applied(endpoints))
                 }
-                Object::ServiceStatus(_) => continue,
+                Object::ServiceStatus(_) | Object::MultiCluster(_) => continue,
             });
         }
     }
@@ -179,6 +183,7 @@ impl InMemoryDriver {
                 }
                 Effect::Relist(_)
                 | Effect::RelistAll
+                | Effect::RelistSource { .. }
                 | Effect::RecordEvent { .. }
                 | Effect::SyncFinished(_) => {}
             }
@@ -212,6 +217,7 @@ impl InMemoryDriver {
             Object::Slice(slice) => &mut slice.meta,
             Object::Endpoints(endpoints) => &mut endpoints.meta,
             Object::ServiceStatus(status) => &mut status.meta,
+            Object::MultiCluster(object) => object.meta_mut(),
         };
         meta.resource_version = self.version.into();
         if meta.uid.is_empty() {
@@ -232,7 +238,8 @@ impl InMemoryDriver {
             LiveRead::Service(_)
             | LiveRead::Node(_)
             | LiveRead::FieldManager(..)
-            | LiveRead::Pods(_) => LiveReadResult::Absent,
+            | LiveRead::Pods(_)
+            | LiveRead::Source(..) => LiveReadResult::Absent,
         }
     }
 }
@@ -242,8 +249,8 @@ fn decoded(resource: PublishedResource, body: &Bytes) -> Object {
     let read = match resource {
         PublishedResource::Slices => decode(Encoding::Protobuf, body).map(Object::Slice),
         PublishedResource::Endpoints => decode(Encoding::Protobuf, body).map(Object::Endpoints),
-        PublishedResource::ServiceStatus => {
-            unreachable!("no controller of this benchmark writes a condition")
+        PublishedResource::ServiceStatus | PublishedResource::MultiCluster(_) => {
+            unreachable!("no controller of this benchmark writes a condition or an import")
         }
     };
     read.expect("we encoded the object")

@@ -23,7 +23,9 @@ pub fn write_dump(stored: &Stored, out: &mut impl Write) -> io::Result<()> {
         out.write_all(&[match resource {
             PublishedResource::Endpoints => ENDPOINTS,
             PublishedResource::Slices => SLICES,
-            PublishedResource::ServiceStatus => return Err(io::ErrorKind::Unsupported.into()),
+            PublishedResource::ServiceStatus | PublishedResource::MultiCluster(_) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
         }])?;
         out.write_all(&n_bytes.to_be_bytes())?;
         out.write_all(body)?;

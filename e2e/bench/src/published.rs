@@ -142,7 +142,11 @@ impl Published {
                 ResourceEvent::Service(_)
                 | ResourceEvent::Pod(_)
                 | ResourceEvent::Node(_)
-                | ResourceEvent::ReferenceGrant(_) => {}
+                | ResourceEvent::ReferenceGrant(_)
+                | ResourceEvent::Namespace(_)
+                | ResourceEvent::ServiceExport(_)
+                | ResourceEvent::ServiceImport(_)
+                | ResourceEvent::DerivedService(_) => {}
             },
             WatchSignal::InitDone(_) => self.n_kinds_listed += 1,
             WatchSignal::InitStarted

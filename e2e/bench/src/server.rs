@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use endpointd_control_plane::Api;
 
+use crate::record::Measure;
+
 /// The resources that subjects write.
 const RESOURCES: [&str; 2] = ["endpoints", "endpointslices"];
 const WRITES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
@@ -21,6 +23,10 @@ pub struct Written {
     pub n_events: u64,
     /// Body bytes of writes of Endpoints and slices.
     pub n_bytes: u64,
+    /// Bytes of watch events of slices, to all watchers together.
+    pub n_watch_bytes: u64,
+    /// Watchers of slices now: the subject, the harness, and kube-apiserver itself.
+    pub n_watchers: u64,
 }
 
 impl Written {
@@ -34,7 +40,24 @@ impl Written {
             n_rejected: self.n_rejected - before.n_rejected,
             n_events: self.n_events - before.n_events,
             n_bytes: self.n_bytes - before.n_bytes,
+            n_watch_bytes: self.n_watch_bytes - before.n_watch_bytes,
+            n_watchers: self.n_watchers,
         }
+    }
+
+    /// What every node receives: a node watches all slices.
+    pub fn bytes_per_watcher(self) -> u64 {
+        self.n_watch_bytes / self.n_watchers.max(1)
+    }
+
+    /// What a write costs a cluster is its bytes times the nodes that watch.
+    pub fn watch_measures(self) -> [Measure; 2] {
+        const N_NODES: u64 = 1_000;
+        let bytes = self.bytes_per_watcher();
+        [
+            Measure::bytes("slice bytes to one watcher", bytes),
+            Measure::bytes("slice bytes to 1,000 nodes", bytes * N_NODES),
+        ]
     }
 
     fn of(metrics: &str) -> Self {
@@ -48,8 +71,24 @@ impl Written {
             {
                 written.n_bytes += value;
             }
+            written.add_watches(line);
         }
         written
+    }
+
+    fn add_watches(&mut self, line: &str) {
+        let of_slices = |metric| {
+            let (labels, value) = sample(line, metric)?;
+            (labels.get("resource") == Some(&SLICES)).then_some((labels, value))
+        };
+        if let Some((_, value)) = of_slices("apiserver_watch_events_sizes_sum") {
+            self.n_watch_bytes += value;
+        }
+        if let Some((labels, value)) = of_slices("apiserver_longrunning_requests")
+            && labels.get("verb") == Some(&"WATCH")
+        {
+            self.n_watchers += value;
+        }
     }
 
     fn add_requests(&mut self, labels: &Labels<'_>, value: u64) {
@@ -67,6 +106,9 @@ impl Written {
         }
     }
 }
+
+/// Of slices, in which these two metrics name the resource.
+const SLICES: &str = "endpointslices";
 
 type Labels<'a> = BTreeMap<&'a str, &'a str>;
 
@@ -101,11 +143,23 @@ apiserver_request_body_size_bytes_bucket{group="",resource="endpoints",verb="cre
 apiserver_request_body_size_bytes_sum{group="",resource="endpoints",verb="create"} 1.5e+03
 apiserver_request_body_size_bytes_sum{resource="endpointslices.discovery.k8s.io",verb="update"} 500
 apiserver_request_body_size_bytes_sum{group="",resource="pods",verb="update"} 9
+apiserver_watch_events_sizes_sum{group="discovery.k8s.io",resource="endpointslices",version="v1"} 6000
+apiserver_watch_events_sizes_sum{group="",resource="pods",version="v1"} 7
+apiserver_longrunning_requests{component="apiserver",group="discovery.k8s.io",resource="endpointslices",scope="cluster",subresource="",verb="WATCH",version="v1"} 3
+apiserver_longrunning_requests{component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="WATCH",version="v1"} 1
 "#;
 
     #[test]
     fn written_counts_only_endpoints_and_slices() {
-        let want = Written { n_writes: 9, n_rejected: 2, n_events: 3, n_bytes: 2000 };
+        let want = Written {
+            n_writes: 9,
+            n_rejected: 2,
+            n_events: 3,
+            n_bytes: 2000,
+            n_watch_bytes: 6000,
+            n_watchers: 3,
+        };
         assert_eq!(Written::of(METRICS), want);
+        assert_eq!(want.bytes_per_watcher(), 2000);
     }
 }

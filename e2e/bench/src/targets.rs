@@ -35,6 +35,11 @@ pub fn targets(records: &[Record]) -> Vec<Target> {
             }
         }
     }
+    for row in of(Scenario::Rollout) {
+        for name in ["writes", "slice bytes to 1,000 nodes"] {
+            targets.extend(at_most_share(&row, name, 2.0, Subject::KcmUnthrottled));
+        }
+    }
     targets.extend(constant_cost(&of(Scenario::ServicesPerNamespace)));
     for row in of(Scenario::Engine) {
         targets.extend(bytes_per_pod(&row));

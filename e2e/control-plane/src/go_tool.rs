@@ -9,16 +9,37 @@ use std::process::{Command, Stdio};
 use crate::binaries::{cache_directory, is_ci};
 use crate::source::{BuildError, require_go};
 
-/// A program that `go install` can build, which needs a module without `replace`.
+/// A program of another project.
 #[derive(Clone, Copy, Debug)]
 pub struct GoTool {
     pub name: &'static str,
     package: &'static str,
     version: &'static str,
+    built_in: BuiltIn,
 }
 
-pub const HELM: GoTool =
-    GoTool { name: "helm", package: "helm.sh/helm/v4/cmd/helm", version: "v4.3.1" };
+/// What decides the versions of the modules that it is built from.
+#[derive(Clone, Copy, Debug)]
+enum BuiltIn {
+    /// Its own `go.mod`, which must have no `replace`: `go install` builds it.
+    OwnModule,
+    /// A module of ours: this folder in `go`.
+    OurModule(&'static str),
+}
+
+pub const HELM: GoTool = GoTool {
+    name: "helm",
+    package: "helm.sh/helm/v4/cmd/helm",
+    version: "v4.3.1",
+    built_in: BuiltIn::OwnModule,
+};
+/// A registry may have the release and not the list of all releases, which `go install` asks for.
+pub const KREW: GoTool = GoTool {
+    name: "krew",
+    package: "sigs.k8s.io/krew/cmd/krew",
+    version: "v0.4.4",
+    built_in: BuiltIn::OurModule("krew"),
+};
 
 impl GoTool {
     /// For tests: `None` means skip, because the program is not built.
@@ -51,21 +72,31 @@ impl GoTool {
         fs::create_dir_all(folder).map_err(|source| files(folder, source))?;
         // Renamed when complete, so an interrupted build leaves nothing that looks like a program.
         let partial = tempfile::tempdir_in(folder).map_err(|source| files(folder, source))?;
-        let module = format!("{}@{}", self.package, self.version);
-        eprintln!("building {} {}: go install {module}", self.name, self.version);
-        let status = Command::new("go")
-            .args(["install", "-trimpath", "-ldflags=-s -w", &module])
-            .env("GOBIN", partial.path())
-            .env("GOFLAGS", "")
-            .stdout(Stdio::null())
-            .status()
-            .map_err(BuildError::Start)?;
+        let mut go = self.go(partial.path());
+        eprintln!("building {} {}: {go:?}", self.name, self.version);
+        let status = go.stdout(Stdio::null()).status().map_err(BuildError::Start)?;
         let built = partial.path().join(self.name);
         if !status.success() || !built.is_file() {
             return Err(BuildError::Tool { tool: self.name, status });
         }
         fs::rename(&built, &path).map_err(|source| files(&path, source))?;
         Ok(path)
+    }
+
+    fn go(&self, folder: &Path) -> Command {
+        let mut go = Command::new("go");
+        go.env("GOFLAGS", "").env("GOWORK", "off").env("GOBIN", folder);
+        match self.built_in {
+            BuiltIn::OwnModule => {
+                go.args(["install", "-trimpath", "-ldflags=-s -w"]);
+                go.arg(format!("{}@{}", self.package, self.version));
+            }
+            BuiltIn::OurModule(module) => {
+                go.current_dir(module_folder(module));
+                go.args(["install", "-mod=readonly", "-trimpath", "-ldflags=-s -w", self.package]);
+            }
+        }
+        go
     }
 
     fn path(&self) -> Option<PathBuf> {
@@ -76,6 +107,21 @@ impl GoTool {
 
 const HINT: &str = "`cargo xtask install-tools` builds it";
 
+fn module_folder(module: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(module)
+}
+
 fn files(path: &Path, source: io::Error) -> BuildError {
     BuildError::Files { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_module_pins_the_version_of_krew() {
+        let text = fs::read_to_string(module_folder("krew").join("go.mod")).expect("it is there");
+        assert!(text.contains(&format!("sigs.k8s.io/krew {}\n", KREW.version)), "{text}");
+    }
 }

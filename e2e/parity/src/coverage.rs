@@ -69,8 +69,8 @@ fn rules(controller: Controller) -> Box<dyn Iterator<Item = &'static Rule>> {
         }
         Controller::Endpoints => Box::new(pods::RULES.iter().chain(endpoints::RULES)),
         Controller::Mirror => Box::new(mirror::RULES.iter()),
-        // Upstream has no such controller.
-        Controller::Import => Box::new(std::iter::empty()),
+        // Upstream has no such controllers.
+        Controller::Import | Controller::MultiCluster => Box::new(std::iter::empty()),
     }
 }
 
@@ -100,6 +100,7 @@ impl<'a> Observed<'a> {
         let manager = match sync.controller {
             Controller::Mirror => names::MANAGED_BY_MIRROR,
             Controller::Import => names::MANAGED_BY_IMPORT,
+            Controller::MultiCluster => names::MANAGED_BY_CLUSTER_IMPORT,
             Controller::Slices | Controller::Endpoints => names::MANAGED_BY_SLICES,
         };
         let is_managed = |labels: &Labels| {

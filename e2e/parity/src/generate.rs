@@ -46,7 +46,9 @@ pub fn generated_case(seed: u64, index: u64, scope: Scope) -> Case {
         Controller::Slices => of_slices(&mut rng, size),
         Controller::Endpoints => of_endpoints(&mut rng, size),
         Controller::Mirror => of_mirror(&mut rng, size),
-        Controller::Import => unreachable!("upstream has no such controller to compare with"),
+        Controller::Import | Controller::MultiCluster => {
+            unreachable!("upstream has no such controller to compare with")
+        }
     };
     case.id = format!("{}-{seed}-{index}", case.controller);
     case

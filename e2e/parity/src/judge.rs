@@ -194,7 +194,7 @@ impl Judge<'_> {
         let meta = match resource {
             PublishedResource::Slices => slice.map(|one| one.meta.clone()),
             PublishedResource::Endpoints => endpoints.map(|one| one.meta.clone()),
-            PublishedResource::ServiceStatus => None,
+            PublishedResource::ServiceStatus | PublishedResource::MultiCluster(_) => None,
         };
         if write["verb"] == "delete" {
             if let Some(meta) = meta {
@@ -221,8 +221,8 @@ impl Judge<'_> {
         self.cluster.services = next.services;
         match self.controller {
             Controller::Mirror => self.cluster.endpoints = next.endpoints,
-            // Upstream has no such controller.
-            Controller::Import => {}
+            // Upstream has no such controllers.
+            Controller::Import | Controller::MultiCluster => {}
             Controller::Slices | Controller::Endpoints => {
                 self.cluster.pods = next.pods;
                 self.cluster.nodes = next.nodes;

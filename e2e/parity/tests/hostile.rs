@@ -78,7 +78,7 @@ fn decode_and_plan(objects: &[Value]) -> usize {
     }
     let index = cluster.index();
     for controller in Controller::ALL {
-        for key in index.keys(controller) {
+        for key in index.keys(controller, &Settings::default()) {
             let plan = index.plan(controller, &key, &CarriedState::default(), &Settings::default());
             let mut after = cluster.clone();
             plan.writes.iter().for_each(|write| after.apply(write));

@@ -107,7 +107,9 @@ fn observe(cluster: &Cluster) -> ClusterState {
 
 fn plan_everything(cluster_state: &ClusterState) -> Vec<Plan> {
     let index = cluster_state.index();
-    let keys = |controller| index.keys(controller).into_iter().map(move |key| (controller, key));
+    let keys = |controller| {
+        index.keys(controller, &Settings::default()).into_iter().map(move |key| (controller, key))
+    };
     let all = Controller::DEFAULT.into_iter().flat_map(keys);
     all.map(|(controller, key)| {
         index.plan(controller, &key, &CarriedState::default(), &Settings::default())
@@ -123,7 +125,9 @@ fn send(cluster: &Cluster, write: &Write) {
     let key = write.key();
     let group = match write.resource() {
         PublishedResource::Slices => "/apis/discovery.k8s.io/v1",
-        PublishedResource::Endpoints | PublishedResource::ServiceStatus => "/api/v1",
+        PublishedResource::Endpoints
+        | PublishedResource::ServiceStatus
+        | PublishedResource::MultiCluster(_) => "/api/v1",
     };
     let list = format!("{group}/namespaces/{}/{}", key.namespace, write.resource().as_str());
     let sent = match write {

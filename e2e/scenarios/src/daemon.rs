@@ -220,7 +220,7 @@ pub fn use_dist_profile() -> &'static Path {
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Cargo builds only the binaries of a test's own package, so this runs `cargo build`.
-fn program() -> &'static Path {
+pub fn program() -> &'static Path {
     PROGRAM.get_or_init(|| env::var_os(PROGRAM_VARIABLE).map_or_else(|| build(&[]), PathBuf::from))
 }
 

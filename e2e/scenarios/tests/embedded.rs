@@ -62,6 +62,7 @@ fn start(runtime: &Runtime) -> Api {
         status: None,
         secure_serving: None,
         added_pages: None,
+        clusters: None,
         version: "test".into(),
     };
     let (sender, receiver) = std::sync::mpsc::channel();

@@ -11,15 +11,11 @@ use std::time::{Duration, Instant};
 use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{ApiError, Binaries, Cluster, Options};
 use endpointd_model::{
-    ClusterId, EndpointSlice, Key, MultiClusterVersion, Object, ServiceImport, Timestamp,
+    ClusterId, EndpointSlice, Key, MultiClusterVersion, ServiceImport, Timestamp, Write,
     derived_name, names,
 };
-use endpointd_plan::{
-    ClusterObjects, ClusterSetState, MultiClusterObject, MultiClusterWrite, SourceState,
-};
-use endpointd_wire::{
-    Decoded, decode_value, derived_service_to_json, export_to_json, import_to_json, to_json_value,
-};
+use endpointd_plan::{ClusterObjects, ClusterSetState, SourceState};
+use endpointd_wire::{Decoded, decode_value, to_json_value};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "shop";
@@ -260,7 +256,7 @@ impl Site {
         for _ in 0..ROUNDS_MAX {
             let state = self.state(others);
             let plans = state.keys().into_iter().map(|key| state.plan(&key));
-            let writes: Vec<MultiClusterWrite> = plans.flat_map(|plan| plan.writes).collect();
+            let writes: Vec<Write> = plans.flat_map(|plan| plan.writes).collect();
             if writes.is_empty() {
                 return n_writes;
             }
@@ -301,47 +297,27 @@ impl Site {
         objects
     }
 
-    fn send(&self, write: &MultiClusterWrite) {
+    fn send(&self, write: &Write) {
         let api = self.cluster.api();
-        let group = |object: &MultiClusterObject| match object {
-            MultiClusterObject::Import(_) => MULTICLUSTER,
-            MultiClusterObject::Derived(_) => "/api/v1",
-            MultiClusterObject::Slice(_) => DISCOVERY,
+        // `serviceimports/status`: the subresource comes after the name.
+        let (resource, subresource) = match write.resource().as_str().split_once('/') {
+            Some((resource, subresource)) => (resource, format!("/{subresource}")),
+            None => (write.resource().as_str(), String::new()),
         };
-        let body = |object: &MultiClusterObject| match object {
-            MultiClusterObject::Import(import) => import_to_json(VERSION, import),
-            MultiClusterObject::Derived(service) => derived_service_to_json(service),
-            MultiClusterObject::Slice(slice) => to_json_value(&Object::Slice(slice.clone())),
+        let group = match resource {
+            "services" => "/api/v1",
+            "endpointslices" => DISCOVERY,
+            _ => MULTICLUSTER,
         };
-        let name = write.key().name;
-        let path = |group: &str, rest: &str| format!("{group}/namespaces/{NAMESPACE}/{rest}");
-        let resource = write.resource();
+        let objects = format!("{group}/namespaces/{NAMESPACE}/{resource}");
+        let object = format!("{objects}/{}{subresource}", write.key().name);
         let result = match write {
-            MultiClusterWrite::Create(object) => {
-                api.create(&path(group(object), resource), &body(object))
-            }
-            MultiClusterWrite::Update(object) => {
-                api.replace(&path(group(object), &format!("{resource}/{name}")), &body(object))
-            }
-            MultiClusterWrite::Delete(_) => {
-                let group = match resource {
-                    "services" => "/api/v1",
-                    "endpointslices" => DISCOVERY,
-                    _ => MULTICLUSTER,
-                };
-                api.delete(&path(group, &format!("{resource}/{name}")))
-            }
-            MultiClusterWrite::ImportStatus(import) => {
-                let rest = format!("serviceimports/{name}/status");
-                api.replace(&path(MULTICLUSTER, &rest), &import_to_json(VERSION, import))
-            }
-            MultiClusterWrite::ExportStatus(export) => {
-                let rest = format!("serviceexports/{name}/status");
-                api.replace(&path(MULTICLUSTER, &rest), &export_to_json(VERSION, export))
-            }
+            Write::Create(body) => api.create(&objects, &to_json_value(body)),
+            Write::Update(body) => api.replace(&object, &to_json_value(body)),
+            Write::Delete(_) => api.delete(&object),
         };
         if let Err(error) = result {
-            panic!("{}: the API server refuses {write}: {error}", self.id);
+            panic!("{}: the API server refuses {write:?}: {error}", self.id);
         }
     }
 

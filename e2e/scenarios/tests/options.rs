@@ -136,6 +136,12 @@ fn endpoints_can_be_left_behind() {
     assert!(refused.err.contains("an endpoints controller is running"), "{refused:?}");
     ns.converge("nothing deleted", &[Expected::endpoints("web", &both)]);
     all.stop();
+    // One that looks at this namespace only is found, too.
+    let flags = DaemonFlags::new(&under_test.kubeconfig).with("--namespaces=leaving");
+    let limited = Daemon::start(&under_test.cluster, "limited", &flags);
+    let refused = run(&admin, &["endpoints", "prune", "-A", "--confirm"]);
+    assert!(refused.err.contains("for a new Service in `leaving`"), "{refused:?}");
+    limited.stop();
 
     let kubeconfig = without_endpoints(&under_test);
     let flags = DaemonFlags::new(&kubeconfig).with("--controllers=*,-endpoints-controller");

@@ -1,5 +1,6 @@
 //! Instances beside each other on a real API server: `--namespaces`, `--service-selector`, `--shard`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ const TESTS: &[Test] = &[
         "instances_with_disjoint_scopes_touch_only_their_own_objects",
         instances_with_disjoint_scopes_touch_only_their_own_objects,
     ),
+    ("instances_with_names_own_only_their_slices", instances_with_names_own_only_their_slices),
+    ("a_scope_lowers_what_an_instance_receives", a_scope_lowers_what_an_instance_receives),
     ("shards_share_the_namespaces", shards_share_the_namespaces),
     (
         "shards_are_filtered_by_the_api_server_if_it_can",
@@ -34,6 +37,7 @@ const N_NAMESPACES: usize = NAMESPACES.len();
 const METRIC_MAX: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(200);
 const LEASES: &str = "kube-system";
+const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
 fn main() {
     harness::run(TESTS)
@@ -159,6 +163,152 @@ fn instances_with_disjoint_scopes_touch_only_their_own_objects() {
         assert!(started.elapsed() < METRIC_MAX, "`check` does not find the overlap");
         thread::sleep(POLL);
     }
+}
+
+fn instances_with_names_own_only_their_slices() {
+    let Some(under_test) = cluster(&[]) else { return };
+    let name = |name: &str| format!("--controller-name={name}");
+    let _blue = start(&under_test, "blue", &["--namespaces=blue", &name("blue")]);
+    let _green = start(&under_test, "green", &["--namespaces=green", &name("green")]);
+    let mut namespaces = ["blue", "green"].map(|name| TestNamespace::new(&under_test.api, name));
+    for ns in &mut namespaces {
+        web(ns);
+        by_hand(ns);
+        ns.converge("published", &[&published("web")[..], &mirrored()].concat());
+    }
+    let [blue, green] = namespaces;
+    let values = |instance: &str| {
+        let value = |controller: &str| format!("{controller}-controller.{instance}");
+        BTreeSet::from([value("endpointslice"), value("endpointslicemirroring")])
+    };
+    assert_eq!(managers(&blue), values("blue"));
+    assert_eq!(managers(&green), values("green"));
+    for account in ["blue", "green"] {
+        let own = format!("/namespaces/{account}/");
+        let paths = written_paths(&under_test, account);
+        assert!(!paths.is_empty() && paths.iter().all(|path| path.contains(&own)), "{paths:?}");
+    }
+    assert_eq!(overlap(&under_test), "ok");
+    the_commands_know_the_name(&under_test);
+
+    // Without a scope of its own, another name publishes again, and still touches no slice of others.
+    let red = start(&under_test, "red", &["--namespaces=blue", &name("red")]);
+    let started = Instant::now();
+    while overlap(&under_test) != "failed" || managers(&blue).len() < 4 {
+        assert!(started.elapsed() < METRIC_MAX, "{:?}", managers(&blue));
+        thread::sleep(POLL);
+    }
+    assert_eq!(managers(&blue), &values("blue") | &values("red"));
+    let of_blue = slice_names(&blue, "blue");
+    let of_red = slice_names(&blue, "red");
+    blue.unready("web-1");
+    blue.wait_for(&[Expected::endpoints("web", &format!("10.0.0.2! {}", web_ips(2..=N_PODS)))]);
+    let touched = |account: &str, slices: &[String]| {
+        let paths = written_paths(&under_test, account);
+        paths.iter().any(|path| slices.iter().any(|name| path.ends_with(&format!("/{name}"))))
+    };
+    assert!(touched("red", &of_red) || touched("blue", &of_blue), "a slice is updated");
+    assert!(!touched("red", &of_blue) && !touched("blue", &of_red));
+    red.stop();
+}
+
+/// Endpoints that somebody wrote, which are mirrored.
+fn by_hand(ns: &TestNamespace<'_>) {
+    ns.service("by-hand", &json!({"ports": [{"port": 80}]}));
+    let subset = json!({"addresses": [{"ip": "10.9.0.1"}], "ports": [{"port": 80}]});
+    let endpoints = json!({"metadata": {"name": "by-hand"}, "subsets": [subset]});
+    ns.create(Kind::Endpoints, &endpoints);
+}
+
+fn mirrored() -> [Expected; 1] {
+    [Expected::slices("by-hand", "10.9.0.1")]
+}
+
+/// The managed-by label of each slice, with its name.
+fn labelled(ns: &TestNamespace<'_>) -> Vec<(String, String)> {
+    let path = format!("/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices", ns.namespace());
+    let list = ns.api().get(&path).expect("slices can be listed");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let slices = list["items"].as_array().into_iter().flatten().map(|slice| &slice["metadata"]);
+    slices.map(|meta| (text(&meta["labels"][MANAGED_BY]), text(&meta["name"]))).collect()
+}
+
+fn managers(ns: &TestNamespace<'_>) -> BTreeSet<String> {
+    labelled(ns).into_iter().map(|(manager, _)| manager).collect()
+}
+
+fn slice_names(ns: &TestNamespace<'_>, instance: &str) -> Vec<String> {
+    let is_own = |manager: &str| manager.ends_with(&format!(".{instance}"));
+    let own = labelled(ns).into_iter().filter(|(manager, _)| is_own(manager));
+    own.map(|(_, name)| name).collect()
+}
+
+/// `diff` and `explain` agree with the instance if they are told its name, and otherwise find foreign
+/// slices.
+fn the_commands_know_the_name(under_test: &ClusterUnderTest) {
+    let code = |args: &[&str]| {
+        let output = command()
+            .args(args)
+            .args(["-n", "blue", "--kubeconfig"])
+            .arg(under_test.cluster.kubeconfig())
+            .output()
+            .expect("endpointd can be started");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text)
+    };
+    let named = "--controller-name=blue";
+    let (agrees, text) = code(&["diff", named]);
+    assert_eq!(agrees, Some(0), "{text}");
+    let (differs, text) = code(&["diff", "--settle-time=0s"]);
+    assert_eq!(differs, Some(1), "{text}");
+    let (_, text) = code(&["explain", "svc/web", named]);
+    assert!(
+        text.contains("sends traffic to all of its 5 pods") && !text.contains("EPD705"),
+        "{text}"
+    );
+    let (_, text) = code(&["explain", "svc/web"]);
+    assert!(text.contains("`endpointslice-controller.blue`"), "{text}");
+}
+
+/// Bytes of lists and watches, and of the cache.
+fn received(daemon: &Daemon) -> (f64, f64) {
+    let of = |resource: &str| {
+        let metric = format!("endpointd_watch_received_bytes_total{{resource=\"{resource}\"}}");
+        daemon.metric(&metric).unwrap_or_default()
+    };
+    let bytes = ["services", "pods", "endpoints", "endpointslices"].map(of).iter().sum();
+    (bytes, daemon.metric("endpointd_cache_bytes").unwrap_or_default())
+}
+
+fn a_scope_lowers_what_an_instance_receives() {
+    let Some(under_test) = cluster(&[]) else { return };
+    let _namespaces = {
+        let _all = start(&under_test, "all", &[]);
+        share(&under_test)
+    };
+    let kubeconfig = kubeconfig(&under_test, "reader");
+    let reader = |name: &str, flags: &[&str]| start_as(&under_test, name, &kubeconfig, flags);
+    let everything = reader("everything", &[]);
+    let one = reader("one", &["--namespaces=shop"]);
+    let shard = reader("shard", &["--shard=1/2"]);
+    let all_pods = N_PODS * N_NAMESPACES;
+    assert_eq!(cached_pods(&everything, all_pods), all_pods);
+    assert_eq!(cached_pods(&one, N_PODS), N_PODS);
+    let settled = |daemon: &Daemon, least: f64| {
+        let started = Instant::now();
+        while received(daemon).0 < least && started.elapsed() < METRIC_MAX {
+            thread::sleep(POLL);
+        }
+        received(daemon)
+    };
+    let (all_bytes, all_cache) = settled(&everything, 10_000.0);
+    let (one_bytes, one_cache) = settled(&one, 1.0);
+    assert!(one_bytes * 4.0 < all_bytes, "{one_bytes} of {all_bytes} bytes received");
+    assert!(one_cache * 2.0 < all_cache, "{one_cache} of {all_cache} bytes in the cache");
+    // Without ShardedListAndWatch the API server sends everything.
+    let (shard_bytes, shard_cache) = settled(&shard, all_bytes * 0.9);
+    assert!(shard_bytes > all_bytes * 0.9, "{shard_bytes} of {all_bytes} bytes received");
+    assert!(shard_cache < all_cache, "{shard_cache} of {all_cache} bytes in the cache");
 }
 
 fn overlap(under_test: &ClusterUnderTest) -> String {

@@ -2,6 +2,7 @@
 //! permissions and priority levels, and their pods pass the strictest pod security level.
 
 mod chart;
+mod clusters;
 mod components;
 mod imports;
 mod multicluster;

@@ -1,7 +1,9 @@
-//! Whether instances beside each other look at the same objects, by the annotation of their Leases.
+//! Whether instances beside each other look at the same objects, by the annotations of their Leases.
 
-use endpointd_client::{Client, Scope};
-use endpointd_model::{Timestamp, names};
+use std::fmt;
+
+use endpointd_client::Client;
+use endpointd_model::{Scope, Timestamp, names};
 use serde_json::Value;
 
 use super::{Content, Outcome, list, text};
@@ -17,36 +19,60 @@ pub async fn check(client: &Client, namespace: &str) -> Outcome {
     }
 }
 
-/// Leases without the annotation are compared with those that have it, and not with each other: they
-/// can be for different controllers.
+/// What the annotations of a Lease say about its holder.
+struct Instance<'a> {
+    lease: &'a str,
+    scope: Option<&'a str>,
+    controller_name: Option<&'a str>,
+}
+
+impl<'a> Instance<'a> {
+    fn of(lease: &'a Value) -> Self {
+        let annotation = |key: &str| lease.pointer("/metadata/annotations")?.get(key)?.as_str();
+        Self {
+            lease: text(lease, "/metadata/name"),
+            scope: annotation(names::SCOPE),
+            controller_name: annotation(names::CONTROLLER_NAME),
+        }
+    }
+
+    /// Those without annotations can be for different controllers.
+    fn is_annotated(&self) -> bool {
+        self.scope.is_some() || self.controller_name.is_some()
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let scope = |one: &Self| Scope::parse(one.scope.unwrap_or_default());
+        let scopes = scope(self).zip(scope(other));
+        (self.is_annotated() || other.is_annotated())
+            && scopes.is_some_and(|(one, other)| one.overlaps(&other))
+    }
+}
+
+impl fmt::Display for Instance<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({}", self.lease, self.scope.unwrap_or("everything"))?;
+        if let Some(name) = self.controller_name {
+            write!(f, ", named {name}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// Instances with different names overlap, too: each would publish all endpoints.
 fn overlaps(leases: &[Value], now: Timestamp) -> Outcome {
-    let instances: Vec<(&str, Option<&str>)> = leases
+    let instances: Vec<Instance> = leases
         .iter()
         .filter(|lease| text(lease, "/metadata/name").starts_with(ENDPOINTD) && is_held(lease, now))
-        .map(|lease| {
-            let annotations = lease.pointer("/metadata/annotations");
-            let scope = annotations.and_then(|all| all.get(names::SCOPE)).and_then(Value::as_str);
-            (text(lease, "/metadata/name"), scope)
-        })
+        .map(Instance::of)
         .collect();
-    for (n, (name, scope)) in instances.iter().enumerate() {
-        for (other_name, other) in &instances[n + 1..] {
-            let parse = |scope: Option<&str>| Scope::parse(scope.unwrap_or_default());
-            let are_scoped = scope.is_some() || other.is_some();
-            if let (true, Some(one), Some(two)) = (are_scoped, parse(*scope), parse(*other))
-                && one.overlaps(&two)
-            {
-                let shown = |scope: &Option<&str>| scope.unwrap_or("everything").to_owned();
-                let (a, b) = (shown(scope), shown(other));
-                return Outcome::failed(
-                    NAME,
-                    format!(
-                        "the holders of the Leases `{name}` ({a}) and `{other_name}` ({b}) look at \
-                         the same objects"
-                    ),
-                    "`--namespaces`, `--service-selector`, or `--shard` must keep them apart",
-                );
-            }
+    for (n, one) in instances.iter().enumerate() {
+        if let Some(other) = instances[n + 1..].iter().find(|other| one.overlaps(other)) {
+            return Outcome::failed(
+                NAME,
+                format!("the holders of the Leases {one} and {other} look at the same objects"),
+                "`--namespaces`, `--service-selector`, or `--shard` must keep them apart",
+            );
         }
     }
     Outcome::ok(NAME, format!("{} with a Lease, none of which overlap", instances.len()))
@@ -69,18 +95,35 @@ mod tests {
     use crate::check::CheckResult;
 
     fn result(scopes: &[Option<&str>], renewed: &str) -> CheckResult {
+        let instances: Vec<_> = scopes.iter().map(|scope| (*scope, None)).collect();
+        outcome(&instances, renewed).result
+    }
+
+    /// Scope and name of each.
+    fn outcome(instances: &[(Option<&str>, Option<&str>)], renewed: &str) -> Outcome {
         let now: Timestamp = "2026-01-01T12:00:10Z".parse().expect("a time");
-        let lease = |(n, scope): (usize, &Option<&str>)| {
+        let lease = |(n, (scope, name)): (usize, &(Option<&str>, Option<&str>))| {
             json!({
                 "metadata": {
                     "name": format!("endpointd-{n}"),
-                    "annotations": scope.map(|scope| json!({names::SCOPE: scope})),
+                    "annotations": {names::SCOPE: scope, names::CONTROLLER_NAME: name},
                 },
                 "spec": {"holderIdentity": "x", "renewTime": renewed, "leaseDurationSeconds": 15},
             })
         };
-        let leases: Vec<Value> = scopes.iter().enumerate().map(lease).collect();
-        overlaps(&leases, now).result
+        let leases: Vec<Value> = instances.iter().enumerate().map(lease).collect();
+        overlaps(&leases, now)
+    }
+
+    #[test]
+    fn instances_with_names_overlap_unless_their_scopes_keep_them_apart() {
+        let now = "2026-01-01T12:00:00Z";
+        let apart = [(Some("namespaces:a"), Some("blue")), (Some("namespaces:b"), Some("green"))];
+        assert_eq!(outcome(&apart, now).result, CheckResult::Ok);
+        let both = outcome(&[(None, Some("blue")), (None, None)], now);
+        assert_eq!(both.result, CheckResult::Failed);
+        let named = "`endpointd-0` (everything, named blue) and `endpointd-1` (everything)";
+        assert!(both.message.contains(named), "{}", both.message);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The API server: version, API, clock, and how it ranks requests of endpointd.
 
+use std::collections::BTreeSet;
+
 use endpointd_client::{Client, Content, ReadError};
 use endpointd_model::Timestamp;
+use serde_json::Value;
 
 use super::{Outcome, items, list, text};
 
@@ -77,7 +80,7 @@ pub async fn priority_level(client: &Client, namespace: &str) -> Outcome {
         Ok(schemas) => schemas,
         Err(error) => return Outcome::skipped(name, "FlowSchemas", &error),
     };
-    let is_of_endpointd = |schema: &&serde_json::Value| {
+    let is_of_endpointd = |schema: &&Value| {
         let subjects =
             items(schema, "/spec/rules").iter().flat_map(|rule| items(rule, "/subjects"));
         subjects.into_iter().any(|subject| {
@@ -85,20 +88,38 @@ pub async fn priority_level(client: &Client, namespace: &str) -> Outcome {
                 && text(subject, "/serviceAccount/name").starts_with("endpointd")
         })
     };
-    match schemas.iter().find(is_of_endpointd) {
-        Some(schema) => Outcome::ok(
+    let own: Vec<&Value> = schemas.iter().filter(is_of_endpointd).collect();
+    let level_of =
+        |schema: &Value| text(schema, "/spec/priorityLevelConfiguration/name").to_owned();
+    if let Some(schema) = own.iter().find(|schema| is_dangling(schema)) {
+        return Outcome::failed(
             name,
             format!(
-                "requests of endpointd have the priority level `{}`",
-                text(schema, "/spec/priorityLevelConfiguration/name")
+                "the FlowSchema {} has no effect: there is no priority level `{}`",
+                text(schema, "/metadata/name"),
+                level_of(schema)
             ),
-        ),
-        None => Outcome::warning(
+            "`kubectl get prioritylevelconfigurations`; without one, the API server gives requests of \
+             endpointd the priority level of all accounts",
+        );
+    }
+    let levels: BTreeSet<String> =
+        own.iter().map(|schema| format!("`{}`", level_of(schema))).collect();
+    if levels.is_empty() {
+        return Outcome::warning(
             name,
             "no FlowSchema is for endpointd: its requests share the priority level of all accounts",
             "apply the FlowSchemas in `deploy/`",
-        ),
+        );
     }
+    let levels = levels.into_iter().collect::<Vec<_>>().join(" and ");
+    Outcome::ok(name, format!("requests of endpointd have the priority level {levels}"))
+}
+
+/// The API server says so of a schema whose priority level does not exist.
+fn is_dangling(schema: &Value) -> bool {
+    let mut conditions = items(schema, "/status/conditions").iter();
+    conditions.any(|one| text(one, "/type") == "Dangling" && text(one, "/status") == "True")
 }
 
 #[cfg(test)]

@@ -60,6 +60,9 @@ async fn same_pods(client: &Client, objects: &mut Objects, key: &Key) -> usize {
     };
     let pods: Vec<Value> = found.items.into_iter().filter(is_elsewhere).collect();
     let n_found = pods.len();
+    if found.has_more {
+        objects.more_elsewhere(PODS.kind);
+    }
     pods.into_iter().for_each(|one| objects.add(complete(one, PODS)));
     n_found
 }

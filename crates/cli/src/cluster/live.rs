@@ -1,10 +1,11 @@
 //! Reads a namespace from a cluster. What may not be read is noted, and the rest is explained; only
 //! an unreachable server is an error.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_client::{Client, Content, ListOptions, ReadError, ValueList};
 use endpointd_explain::Objects;
+use endpointd_model::Key;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -12,6 +13,8 @@ use super::connect::unreachable;
 use super::resource::{LEASES, NODES, OF_NAMESPACE, PODS, Resource, SERVICES};
 use crate::cli_error::CliError;
 
+/// Of a namespace with more pods, only those of the Service in question are read completely.
+const PODS_COMPLETE_MAX: usize = 200;
 /// The nodes of more pods are listed, fewer are read one by one: a node has some ten kilobytes.
 const NODES_READ_MAX: usize = 50;
 const TOPOLOGY_ANNOTATIONS: [&str; 2] =
@@ -23,13 +26,37 @@ const CONTROLLER_LEASES: [(&str, Option<&str>); 2] =
 /// Which namespaces to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// For one Service: of a large namespace, other pods are read without their status.
+    Service(Key),
     Namespace(String),
     AllNamespaces,
 }
 
+/// The labels that pods must have.
+type Selector = BTreeMap<String, String>;
+
 impl Scope {
+    /// Of the one Service, if it chooses pods.
+    fn selector(&self, objects: &Objects) -> Option<Selector> {
+        let Self::Service(key) = self else { return None };
+        let service = objects.get(SERVICES.kind, &key.namespace, &key.name)?;
+        let selector = service.pointer("/spec/selector")?.as_object()?;
+        let pair =
+            |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+        Some(selector.iter().filter_map(pair).collect()).filter(|all: &Selector| !all.is_empty())
+    }
+
+    /// Whether this object of a namespace is what was asked for.
+    fn is_about(&self, service: &Value) -> bool {
+        match self {
+            Self::Service(key) => service["metadata"]["name"].as_str() == Some(&key.name),
+            Self::Namespace(_) | Self::AllNamespaces => true,
+        }
+    }
+
     pub fn namespace(&self) -> Option<&str> {
         match self {
+            Self::Service(key) => Some(&key.namespace),
             Self::Namespace(namespace) => Some(namespace),
             Self::AllNamespaces => None,
         }
@@ -55,9 +82,14 @@ pub async fn read_into(
     let mut reads = JoinSet::new();
     for resource in OF_NAMESPACE.into_iter().filter(|one| *one != SERVICES) {
         let (client, namespace) = (client.clone(), scope.namespace().map(ToOwned::to_owned));
+        let selector = scope.selector(objects).filter(|_| resource == PODS);
         reads.spawn(async move {
-            let options = ListOptions::default();
-            (resource, list(&client, resource, namespace.as_deref(), options).await)
+            let namespace = namespace.as_deref();
+            let read = match selector {
+                Some(selector) => list_pods(&client, namespace, &selector).await,
+                None => list(&client, resource, namespace, ListOptions::default()).await,
+            };
+            (resource, read)
         });
     }
     while let Some(read) = reads.join_next().await {
@@ -74,6 +106,36 @@ pub async fn read_into(
     }
     objects.assume_nodes();
     Ok(())
+}
+
+/// The pods of a namespace. If they are many, those that the Service does not choose have their labels
+/// and owners only, which is enough for near misses, and those that have ended are left out.
+async fn list_pods(
+    client: &Client,
+    namespace: Option<&str>,
+    selector: &Selector,
+) -> Result<ValueList, ReadError> {
+    let first = ListOptions { n_objects_max: Some(PODS_COMPLETE_MAX), ..ListOptions::default() };
+    let first = list(client, PODS, namespace, first).await?;
+    if !first.has_more {
+        return Ok(first);
+    }
+    let pairs: Vec<String> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let chosen = ListOptions { label_selector: Some(pairs.join(",")), ..ListOptions::default() };
+    let others = ListOptions {
+        field_selector: Some("status.phase!=Succeeded,status.phase!=Failed".to_owned()),
+        content: Content::Metadata,
+        ..ListOptions::default()
+    };
+    let (chosen, others) =
+        tokio::join!(list(client, PODS, namespace, chosen), list(client, PODS, namespace, others));
+    let is_chosen = |pod: &Value| {
+        let labels = &pod["metadata"]["labels"];
+        selector.iter().all(|(key, value)| labels[key].as_str() == Some(value))
+    };
+    let mut pods = chosen?;
+    pods.items.extend(others?.items.into_iter().filter(|pod| !is_chosen(pod)));
+    Ok(pods)
 }
 
 /// The namespaces that have Services, by name.
@@ -163,7 +225,8 @@ async fn read_nodes(client: &Client, scope: &Scope, objects: &mut Objects) -> Re
     let names: BTreeSet<String> = of_scope(objects, PODS.kind, scope)
         .filter_map(|pod| pod.pointer("/spec/nodeName")?.as_str().map(ToOwned::to_owned))
         .collect();
-    let needs_all = of_scope(objects, SERVICES.kind, scope).any(needs_all_nodes);
+    let needs_all = of_scope(objects, SERVICES.kind, scope)
+        .any(|service| scope.is_about(service) && needs_all_nodes(service));
     if needs_all || names.len() > NODES_READ_MAX {
         return read_all_nodes(client, objects).await;
     }

@@ -9,7 +9,8 @@ use crate::cluster::ConnectFlags;
 #[command(
     long_about = "Open the live page of a running endpointd.\n\n\
         Forwards a port of 127.0.0.1 through the API server to the pod that leads, as `kubectl \
-        port-forward` does, and opens the page in a browser. Needs the permissions to list pods and \
+        port-forward` does, and opens the page in a browser. When another pod leads, it forwards \
+        to that one, and the page continues there. Needs the permissions to list pods and \
         Leases of the namespace and to create `pods/portforward`. Runs until Ctrl-C.\n\n\
         Exit code: 0 after Ctrl-C; 2 if the page cannot be reached.",
     after_long_help = "Examples:\n  \

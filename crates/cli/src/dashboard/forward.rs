@@ -1,4 +1,4 @@
-//! Forwards connections to the chosen pod. If it is gone, another one is chosen.
+//! Forwards connections to the chosen pod. If it is gone, or if another pod leads, that one is chosen.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,8 @@ use std::time::Duration;
 use endpointd_client::{PodConnection, PortForwarder};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
 use super::pod::{ChosenPod, PodChoice};
 use crate::cli_error::CliError;
@@ -16,6 +17,8 @@ use crate::stderr;
 const QUESTION: &[u8] = b"GET /api/v1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 16 << 10;
+/// How often it is asked which pod leads.
+const FOLLOW: Duration = Duration::from_secs(3);
 /// A connection that cannot be accepted, for example because there are too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
@@ -24,6 +27,8 @@ pub struct Forward {
     forwarder: PortForwarder,
     port: u16,
     pod: Mutex<ChosenPod>,
+    /// Changes when another pod leads: connections to the one before end, and pages connect again.
+    n_leaders: watch::Sender<u64>,
     /// The last problem: the same one is said once.
     last_problem: Mutex<String>,
 }
@@ -36,7 +41,8 @@ impl Forward {
         port: u16,
     ) -> Result<Self, CliError> {
         let pod = Mutex::new(choice.choose().await?);
-        let forward = Self { choice, forwarder, port, pod, last_problem: Mutex::default() };
+        let (n_leaders, last_problem) = (watch::Sender::new(0), Mutex::default());
+        let forward = Self { choice, forwarder, port, pod, n_leaders, last_problem };
         forward.ask().await?;
         Ok(forward)
     }
@@ -97,10 +103,32 @@ impl Forward {
         self.pod.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Goes to the pod that leads when it is another one. Does not complete.
+    pub async fn follow(&self) {
+        loop {
+            sleep(FOLLOW).await;
+            // The next connection says what does not work.
+            let Ok(chosen) = self.choice.choose().await else { continue };
+            if !chosen.leads || chosen.name == self.pod().name {
+                continue;
+            }
+            stderr::line(format_args!("{}/{} leads now", self.choice.namespace, chosen.name));
+            *self.pod.lock().unwrap_or_else(PoisonError::into_inner) = chosen;
+            self.n_leaders.send_modify(|n| *n += 1);
+        }
+    }
+
     async fn serve(&self, local: TcpStream) {
-        let problem = match self.open().await {
-            Ok(connection) => connection.copy(local).await.err().unwrap_or_default(),
-            Err(error) => error.message,
+        let mut leader = self.n_leaders.subscribe();
+        let copied = async {
+            match self.open().await {
+                Ok(connection) => connection.copy(local).await.err().unwrap_or_default(),
+                Err(error) => error.message,
+            }
+        };
+        let problem = tokio::select! {
+            problem = copied => problem,
+            _ = leader.changed() => return,
         };
         let mut last = self.last_problem.lock().unwrap_or_else(PoisonError::into_inner);
         if !problem.is_empty() && *last != problem {
@@ -118,7 +146,7 @@ pub async fn accept(listener: &TcpListener, forward: &Arc<Forward>) {
                 let forward = Arc::clone(forward);
                 tokio::spawn(async move { forward.serve(local).await });
             }
-            Err(_) => tokio::time::sleep(ACCEPT_RETRY).await,
+            Err(_) => sleep(ACCEPT_RETRY).await,
         }
     }
 }

@@ -106,7 +106,7 @@ fn comparison(
         }
     };
     let request = Request {
-        controllers: flags.controllers.selected()?,
+        controllers: flags.controllers.selected_of_one_cluster()?,
         selection,
         settings: flags.limits.settings()?,
     };
@@ -123,7 +123,7 @@ impl Comparison {
         self.check_key_exists(loaded)?;
         let indexed = loaded.cluster.index();
         let (mut keys, mut differences) = (BTreeSet::new(), Vec::new());
-        let mut left_behind = Vec::new();
+        let (settings, mut left_behind) = (&self.request.settings, Vec::new());
         let is_in_scope = |key: &Key| match self.scope.namespace() {
             Some(namespace) => *key.namespace == *namespace,
             None => true,
@@ -132,7 +132,10 @@ impl Comparison {
         for planned in plans(&self.request, loaded, &indexed)?.filter(|one| is_in_scope(&one.key)) {
             keys.insert(planned.key.clone());
             match planned.plan.writes.is_empty() {
-                true => left_behind.extend(indexed.left_behind(planned.controller, &planned.key)),
+                true => {
+                    let KeyPlan { controller, key, .. } = &planned;
+                    left_behind.extend(indexed.left_behind(*controller, key, settings));
+                }
                 false => differences.push(difference(loaded, planned)),
             }
         }

@@ -31,15 +31,15 @@ pub async fn read(
     };
     let resources = settings.watched_resources();
     let (mut loaded, mut shared) = (LoadedObjects::default(), SharedParts::default());
-    match scope {
-        Scope::AllNamespaces => {
+    match scope.namespace() {
+        None => {
             // Pods take the most memory, and are in their place before the others arrive.
             let (pods, others): (Vec<_>, Vec<_>) =
                 resources.into_iter().partition(|one| *one == WatchedResource::Pods);
             list(client, &pods, &mut loaded, &mut shared).await?;
             list(client, &others, &mut loaded, &mut shared).await?;
         }
-        Scope::Namespace(namespace) => {
+        Some(namespace) => {
             let is_global = |one: &WatchedResource| is_read_everywhere(*one, controllers);
             let (global, others): (Vec<_>, Vec<_>) = resources.into_iter().partition(is_global);
             for resource in others {
@@ -55,7 +55,12 @@ pub async fn read(
 fn is_read_everywhere(resource: WatchedResource, controllers: &BTreeSet<Controller>) -> bool {
     let imports = controllers.contains(&Controller::Import);
     match resource {
-        WatchedResource::Nodes | WatchedResource::ReferenceGrants => true,
+        WatchedResource::Nodes
+        | WatchedResource::ReferenceGrants
+        | WatchedResource::Namespaces
+        | WatchedResource::ServiceExports
+        | WatchedResource::ServiceImports
+        | WatchedResource::DerivedServices => true,
         WatchedResource::Services | WatchedResource::Slices => imports,
         WatchedResource::Pods | WatchedResource::Endpoints => false,
     }
@@ -124,6 +129,11 @@ fn apply(loaded: &mut LoadedObjects, shared: &mut SharedParts, event: ResourceEv
             }
             put(&mut cluster.endpoints, event, |one| one.meta.key());
         }
+        // The controller that reads them is refused here.
+        ResourceEvent::Namespace(_)
+        | ResourceEvent::ServiceExport(_)
+        | ResourceEvent::ServiceImport(_)
+        | ResourceEvent::DerivedService(_) => {}
         ResourceEvent::ReferenceGrant(event) => put(&mut cluster.grants, event, |one| one.key()),
         ResourceEvent::Slice(mut event) => {
             if let ObjectEvent::Applied(slice) = &mut event {
@@ -152,7 +162,12 @@ async fn read_namespace(
         WatchedResource::Pods => PODS,
         WatchedResource::Endpoints => ENDPOINTS,
         WatchedResource::Slices => ENDPOINT_SLICES,
-        WatchedResource::Nodes | WatchedResource::ReferenceGrants => return Ok(()),
+        WatchedResource::Nodes
+        | WatchedResource::ReferenceGrants
+        | WatchedResource::Namespaces
+        | WatchedResource::ServiceExports
+        | WatchedResource::ServiceImports
+        | WatchedResource::DerivedServices => return Ok(()),
     };
     let path = resource.path(Some(namespace));
     let list = client.list_values(&path, &ListOptions::default()).await;

@@ -47,6 +47,7 @@ fn kind(resource: PublishedResource) -> &'static str {
         PublishedResource::Slices => "slice",
         PublishedResource::Endpoints => "endpoints",
         PublishedResource::ServiceStatus => "status of Service",
+        PublishedResource::MultiCluster(_) => "import",
     }
 }
 

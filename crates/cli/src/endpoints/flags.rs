@@ -54,9 +54,9 @@ pub struct ReportFlags {
         These are the Endpoints with the label `endpoints.kubernetes.io/managed-by: \
         endpoint-controller` whose Service has a selector; all others stay. Without --confirm \
         nothing is deleted and the names are printed. With it, the command first finds out that no \
-        endpoints controller is running: it looks for writes in the last 30 seconds, creates a Service \
-        with a selector that no pod has, waits whether Endpoints appear for it, and deletes it \
-        again. If a controller runs, nothing is deleted. Each delete names the version that was \
+        endpoints controller is running: it looks for writes in the last 30 seconds, creates Services \
+        with a selector that no pod has, in the namespaces and with the labels of those that would \
+        be deleted, waits whether Endpoints appear for them, and deletes them again. If a controller runs, nothing is deleted. Each delete names the version that was \
         read.\n\n\
         Exit code: 0; 2 after an error, or if an endpoints controller is running.",
     after_long_help = "Examples:\n  \

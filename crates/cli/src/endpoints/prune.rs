@@ -1,12 +1,12 @@
 //! `endpointd endpoints prune`: deletes what an endpoints controller wrote, once none runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_client::{Client, Preconditions};
 use endpointd_model::Timestamp;
 
 use super::flags::PruneFlags;
-use super::probe;
+use super::probe::{self, Place};
 use super::survey::{self, Entry, Purpose};
 use crate::cli_error::CliError;
 use crate::cluster::{ENDPOINTS, connect};
@@ -42,15 +42,25 @@ pub async fn prune(flags: &PruneFlags) -> Result<String, CliError> {
             DISABLE,
         ));
     }
-    let namespace = scope.namespace().unwrap_or_else(|| client.default_namespace()).to_owned();
-    match probe::finds_controller(&client, &namespace, probe_time).await? {
-        probe::Found::Controller => Err(CliError::new(
-            "an endpoints controller is running: it wrote Endpoints for a new Service; nothing was \
-             deleted",
+    match probe::find_controller(&client, &places(&entries), probe_time).await? {
+        probe::Found::Controller(namespace) => Err(CliError::new(
+            format!(
+                "an endpoints controller is running: it wrote Endpoints for a new Service in \
+                 `{namespace}`; nothing was deleted"
+            ),
             DISABLE,
         )),
         probe::Found::Nobody => delete_all(&client, &entries).await,
     }
+}
+
+/// Where a controller could run that writes some of them.
+fn places(entries: &[Entry]) -> BTreeSet<Place> {
+    let place = |one: &Entry| Place {
+        namespace: one.namespace.clone(),
+        labels: one.service_labels.clone(),
+    };
+    entries.iter().map(place).collect()
 }
 
 fn preview(entries: &[Entry]) -> String {
@@ -130,6 +140,7 @@ mod tests {
                 purpose: Purpose::Published,
                 is_truncated: false,
                 n_bytes: 0,
+                service_labels: BTreeMap::new(),
                 writers: [("kube-controller-manager".to_owned(), time)].into(),
             };
             recent_write(&[entry], now)

@@ -20,6 +20,8 @@ pub struct Entry {
     pub is_truncated: bool,
     /// The object as JSON.
     pub n_bytes: usize,
+    /// Of its Service: by them, and by its namespace, an instance of endpointd can be limited to it.
+    pub service_labels: BTreeMap<String, String>,
     /// When each client last wrote it.
     pub writers: BTreeMap<String, Option<Timestamp>>,
 }
@@ -134,6 +136,7 @@ pub fn survey(endpoints: &[Value], services: &[Value]) -> Vec<Entry> {
             uid: text(object, "/metadata/uid").to_owned(),
             resource_version: text(object, "/metadata/resourceVersion").to_owned(),
             purpose: purpose(object, by_key.get(&key).copied()),
+            service_labels: by_key.get(&key).map(|service| labels(service)).unwrap_or_default(),
             is_truncated: metadata(object, "annotations", names::OVER_CAPACITY)
                 == Some(names::TRUNCATED),
             n_bytes: object.to_string().len(),
@@ -143,6 +146,12 @@ pub fn survey(endpoints: &[Value], services: &[Value]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = endpoints.iter().map(entry).collect();
     entries.sort_by_key(|one| (one.namespace.clone(), one.name.clone()));
     entries
+}
+
+fn labels(object: &Value) -> BTreeMap<String, String> {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let pair = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    labels.into_iter().flatten().filter_map(pair).collect()
 }
 
 fn purpose(endpoints: &Value, service: Option<&Value>) -> Purpose {

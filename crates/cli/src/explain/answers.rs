@@ -48,6 +48,16 @@ impl Question {
     }
 }
 
+impl Question {
+    /// The only Service that is asked about.
+    fn service(&self) -> Option<&str> {
+        match self {
+            Self::One(Target { kind: Kind::Service, name }) => Some(name),
+            Self::One(_) | Self::All(_) => None,
+        }
+    }
+}
+
 /// What is the same for all objects of one question.
 struct Setting {
     mode: Mode,
@@ -62,8 +72,11 @@ pub async fn answer(flags: &Flags, question: &Question) -> Result<Vec<Answer>, C
         None => None,
     };
     let mode = if flags.live { Mode::WhatIf } else { Mode::Observed };
-    let settings =
-        Settings { tolerate_unready_annotation: flags.annotations.policy(), ..Settings::default() };
+    let settings = Settings {
+        tolerate_unready_annotation: flags.annotations.policy(),
+        managers: flags.instance.managers()?,
+        ..Settings::default()
+    };
     let setting = Setting { mode, now: Timestamp::now(), reporter, settings };
     if flags.namespace.all_namespaces && flags.files.files.is_empty() {
         return answer_by_namespace(flags, question, &setting).await;
@@ -87,7 +100,7 @@ async fn answer_from_objects(
 ) -> Result<Vec<Answer>, CliError> {
     let loaded = match flags.live {
         true => load_what_if(&flags.connect, &flags.namespace, &flags.files).await?,
-        false => load(&flags.connect, &flags.namespace, &flags.files).await?,
+        false => load(&flags.connect, &flags.namespace, &flags.files, question.service()).await?,
     };
     let Loaded { mut objects, client, scope } = loaded;
     explain_scope(question, setting, client.as_ref(), &scope, &mut objects).await
@@ -167,11 +180,9 @@ fn check_services_were_read(objects: &Objects, scope: &Scope) -> Result<(), CliE
     if !objects.is_unreadable("Service") {
         return Ok(());
     }
-    let (whose, flag) = match scope {
-        Scope::Namespace(namespace) => {
-            (format!("of namespace `{namespace}`"), format!("-n {namespace}"))
-        }
-        Scope::AllNamespaces => ("of all namespaces".to_owned(), "-A".to_owned()),
+    let (whose, flag) = match scope.namespace() {
+        Some(namespace) => (format!("of namespace `{namespace}`"), format!("-n {namespace}")),
+        None => ("of all namespaces".to_owned(), "-A".to_owned()),
     };
     let why = objects.why_unreadable("services").unwrap_or("not allowed");
     Err(CliError::new(
@@ -207,7 +218,7 @@ fn explain_all(setting: &Setting, objects: &Objects, asked: &[Asked]) -> Vec<Fin
             objects,
             indexed: &indexed,
             now: setting.now,
-            settings: setting.settings,
+            settings: setting.settings.clone(),
             controller: controller.as_ref(),
             mode: setting.mode,
         };

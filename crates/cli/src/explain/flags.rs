@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::cluster::{ConnectFlags, FileFlags, NamespaceFlags};
-use crate::shared_flags::AnnotationFlags;
+use crate::shared_flags::{AnnotationFlags, InstanceFlags};
 
 /// Say why pods are or are not behind a Service
 #[derive(Args)]
@@ -57,6 +57,9 @@ pub struct Flags {
 
     #[command(flatten)]
     pub annotations: AnnotationFlags,
+
+    #[command(flatten)]
+    pub instance: InstanceFlags,
 
     #[command(flatten)]
     pub connect: ConnectFlags,

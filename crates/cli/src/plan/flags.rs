@@ -81,7 +81,7 @@ pub enum KeySelection {
 impl Request {
     pub fn resolve(flags: &Flags) -> Result<Self, CliError> {
         Ok(Self {
-            controllers: flags.controllers.selected()?,
+            controllers: flags.controllers.selected_of_one_cluster()?,
             selection: selection(&flags.services)?,
             settings: flags.limits.settings()?,
         })

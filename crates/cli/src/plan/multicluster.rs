@@ -8,10 +8,8 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
-use endpointd_model::{ClusterId, Key, Timestamp};
-use endpointd_plan::{
-    ClusterSetState, MultiClusterObject, MultiClusterPlan, MultiClusterWrite, SourceState,
-};
+use endpointd_model::{ClusterId, Key, MultiClusterObject, Object, Timestamp, Write};
+use endpointd_plan::{ClusterSetState, MultiClusterPlan, SourceState};
 
 use self::load::Loaded;
 use super::flags::{Flags, Format, KeySelection, selection};
@@ -40,7 +38,7 @@ pub struct MultiClusterFlags {
 /// The plan of one key, and all writes until nothing is left to write.
 pub struct KeyPlan {
     pub key: Key,
-    pub writes: Vec<MultiClusterWrite>,
+    pub writes: Vec<Write>,
     pub plan: MultiClusterPlan,
 }
 
@@ -127,8 +125,8 @@ fn notes(planned: &[KeyPlan]) -> Vec<String> {
     if planned.is_empty() {
         notes.push("no cluster has a ServiceExport or ServiceImport to plan".to_owned());
     }
-    let is_derived = |write: &MultiClusterWrite| {
-        matches!(write, MultiClusterWrite::Create(MultiClusterObject::Derived(_)))
+    let is_derived = |write: &Write| {
+        matches!(write, Write::Create(Object::MultiCluster(MultiClusterObject::Derived(_))))
     };
     if planned.iter().flat_map(|one| &one.writes).any(is_derived) {
         notes.push(

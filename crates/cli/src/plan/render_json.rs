@@ -18,6 +18,7 @@ pub fn controller_label(controller: Controller) -> &'static str {
         Controller::Endpoints => "endpoints",
         Controller::Mirror => "mirroring",
         Controller::Import => "import",
+        Controller::MultiCluster => "multicluster",
     }
 }
 

@@ -6,7 +6,7 @@ use endpointd_model::{
     EndpointSlice, Endpoints, Object, Protocol, PublishedResource, ServiceStatus, Subset, Write,
     names,
 };
-use endpointd_plan::ClusterState;
+use endpointd_plan::{ClusterState, write_summary};
 
 use super::counted;
 
@@ -30,6 +30,7 @@ impl WriteSummary {
             Object::Slice(slice) => Self::of_slice(slice),
             Object::Endpoints(endpoints) => Self::of_endpoints(endpoints),
             Object::ServiceStatus(status) => Self::of_status(status),
+            Object::MultiCluster(_) => Self { place: String::new(), counts: write_summary(write) },
         })
     }
 
@@ -42,6 +43,7 @@ impl WriteSummary {
             PublishedResource::ServiceStatus => {
                 cluster.services.get(&key).map(|one| Self::of_status(&one.clone().into()))
             }
+            PublishedResource::MultiCluster(_) => None,
         }
     }
 

@@ -52,6 +52,9 @@ pub struct Flags {
     pub scope: ScopeFlags,
 
     #[command(flatten)]
+    pub clusters: ClusterFlags,
+
+    #[command(flatten)]
     pub work: WorkFlags,
 
     #[command(flatten)]
@@ -91,6 +94,37 @@ pub struct ScopeFlags {
     /// Only the namespaces of one of N parts, by the hash of the name: `2/4`
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
+}
+
+/// Services of several clusters.
+#[derive(Args)]
+pub struct ClusterFlags {
+    /// With multicluster-controller: the name of this cluster in its clusterset, a DNS label
+    #[arg(long, value_name = "NAME")]
+    pub cluster_id: Option<String>,
+
+    /// Directory with a kubeconfig for each other cluster of the set, named like the cluster
+    ///
+    /// Files may come, change, and go at any time. The clusters are only read.
+    #[arg(long, value_name = "DIRECTORY", requires = "cluster_id")]
+    pub clusters: Option<PathBuf>,
+
+    /// How long a cluster must be lost before its endpoints become not ready where others have enough
+    #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true)]
+    pub lost_demote_after: String,
+
+    /// How long a cluster must be lost before its endpoints are deleted; 0: never
+    #[arg(long, value_name = "TIME", default_value = "24h", allow_hyphen_values = true)]
+    pub lost_expire_after: String,
+
+    /// Take over ServiceImports that another implementation manages; they keep their addresses
+    #[arg(long, requires = "cluster_id")]
+    pub adopt_imports: bool,
+
+    /// Endpoints of a lost cluster become not ready if so many percent of all ready endpoints are in
+    /// clusters that answer
+    #[arg(long, value_name = "PERCENT", default_value = "50", allow_hyphen_values = true)]
+    pub lost_min_fresh: String,
 }
 
 /// Concurrency and batching.
@@ -210,7 +244,7 @@ pub struct ElectionFlags {
     #[arg(long, value_name = "TIME", default_value = "2s", allow_hyphen_values = true)]
     pub leader_elect_retry_period: String,
 
-    /// Name of the lease; by default `endpointd`, with an ending of its own for each scope
+    /// Name of the lease; by default `endpointd`, with an ending of its own for each scope and name
     #[arg(long, value_name = "NAME")]
     pub leader_elect_resource_name: Option<String>,
 

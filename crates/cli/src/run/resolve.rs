@@ -3,15 +3,15 @@
 use std::fs;
 use std::time::Duration;
 
+use endpointd_client::ConnectOptions;
 use endpointd_client::election::ElectionOptions;
-use endpointd_client::{ConnectOptions, Scope};
 use endpointd_engine::{ControllerSettings, Settings, WriteMode};
-use endpointd_model::{Controller, Key};
+use endpointd_model::{Controller, Key, Scope};
 use endpointd_plan::ServicesSeen;
 use endpointd_runtime::Options;
 
 use super::flags::{ElectionFlags, Flags, WorkFlags};
-use super::{scope, serving};
+use super::{clusters, scope, serving};
 use crate::cli_error::CliError;
 use crate::duration::parse_duration;
 use crate::shared_flags::number;
@@ -28,6 +28,8 @@ const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/names
 pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
     let version = env!("CARGO_PKG_VERSION");
     let scope = scope::resolve(&flags.scope)?;
+    let user_agent = format!("endpointd/{version}");
+    let own_namespace = own_namespace(&flags.election);
     Ok(Options {
         connect: ConnectOptions {
             kubeconfig: flags.kubeconfig.clone(),
@@ -35,19 +37,21 @@ pub fn resolve(flags: &Flags, seed: u64) -> Result<Options, CliError> {
             server: flags.server.clone(),
             qps: flags.kube_api_qps.as_deref().map(qps).transpose()?,
             burst: flags.kube_api_burst.as_deref().map(burst).transpose()?,
-            user_agent: format!("endpointd/{version}"),
+            user_agent: user_agent.clone(),
             scope: scope.clone(),
+            controller_name: flags.work.limits.instance.controller_name.clone(),
             ..ConnectOptions::default()
         },
         settings: settings(flags, seed)?,
         election: match flags.dry_run {
             // A Lease is a write.
             true => None,
-            false => election(&flags.election, &scope, seed)?,
+            false => election(flags, &scope, seed)?,
         },
         status: serving::plain(&flags.serving)?,
         secure_serving: serving::secure(&flags.serving)?,
         added_pages: None,
+        clusters: clusters::others(&flags.clusters, &own_namespace, &user_agent)?,
         version: version.into(),
     })
 }
@@ -63,9 +67,13 @@ fn settings(flags: &Flags, seed: u64) -> Result<Settings, CliError> {
             "by default the three of Kubernetes run",
         ));
     }
-    if chosen.contains(&Controller::Import) && !scope::resolve(&flags.scope)?.is_everything() {
+    let needs_everything = [Controller::Import, Controller::MultiCluster];
+    let needs_everything = needs_everything.into_iter().find(|one| chosen.contains(one));
+    if let Some(controller) = needs_everything
+        && !scope::resolve(&flags.scope)?.is_everything()
+    {
         return Err(CliError::new(
-            format!("`{}` needs all Services of all namespaces", Controller::Import.name()),
+            format!("`{}` needs all Services of all namespaces", controller.name()),
             "run it in an instance without `--namespaces`, `--service-selector`, and `--shard`",
         ));
     }
@@ -86,6 +94,7 @@ fn settings(flags: &Flags, seed: u64) -> Result<Settings, CliError> {
             false => WriteMode::Send,
         },
         seed,
+        clusters: clusters::settings(flags, &chosen)?,
     })
 }
 
@@ -115,29 +124,28 @@ fn controller_settings(
             "mirroring-endpointslice-updates-batch-period",
             &work.mirroring_endpointslice_updates_batch_period,
         ),
-        // Its changes were batched when the slices of the source were written.
-        Controller::Import => return Ok(ControllerSettings::new(controller)),
+        // Their changes were batched when the slices of the source were written.
+        Controller::Import | Controller::MultiCluster => {
+            return Ok(ControllerSettings::new(controller));
+        }
     };
     Ok(ControllerSettings {
-        controller,
         syncs_max: number(syncs_flag, syncs, most, SYNCS_DEFAULT)?,
         batch_period: time(period_flag, period)?,
+        ..ControllerSettings::new(controller)
     })
 }
 
-fn election(
-    flags: &ElectionFlags,
-    scope: &Scope,
-    seed: u64,
-) -> Result<Option<ElectionOptions>, CliError> {
+fn election(flags: &Flags, scope: &Scope, seed: u64) -> Result<Option<ElectionOptions>, CliError> {
+    let instance = flags.work.limits.instance.controller_name.as_ref();
+    let flags = &flags.election;
     if !flags.leader_elect {
         return Ok(None);
     }
-    let own_namespace =
-        || fs::read_to_string(POD_NAMESPACE).ok().map(|text| text.trim().to_owned());
-    let namespace = flags.leader_elect_resource_namespace.clone().or_else(own_namespace);
-    let namespace = namespace.unwrap_or_else(|| "kube-system".to_owned());
-    let default_name = || format!("{LEASE_NAME}{}", scope.lease_suffix());
+    let namespace = own_namespace(flags);
+    // Two instances with different names never stand by for each other.
+    let of_instance = || instance.map(|name| format!("-name-{name}")).unwrap_or_default();
+    let default_name = || format!("{LEASE_NAME}{}{}", scope.lease_suffix(), of_instance());
     let name = flags.leader_elect_resource_name.clone().unwrap_or_else(default_name);
     let options = ElectionOptions {
         lease: Key::new(namespace, name),
@@ -154,6 +162,13 @@ fn election(
         )
     })?;
     Ok(Some(options))
+}
+
+/// The namespace of our Leases.
+fn own_namespace(flags: &ElectionFlags) -> String {
+    let of_pod = || fs::read_to_string(POD_NAMESPACE).ok().map(|text| text.trim().to_owned());
+    let namespace = flags.leader_elect_resource_namespace.clone().or_else(of_pod);
+    namespace.unwrap_or_else(|| "kube-system".to_owned())
 }
 
 /// Host name and a random number, as upstream, because one host can run two candidates.

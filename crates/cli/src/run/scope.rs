@@ -1,7 +1,6 @@
 //! Validates the flags about what this instance looks at.
 
-use endpointd_client::{NamespaceScope, SHARDS_MAX, Scope, Shard};
-use endpointd_model::{InvalidSelector, LabelSelector};
+use endpointd_model::{InvalidSelector, LabelSelector, NamespaceScope, SHARDS_MAX, Scope, Shard};
 
 use super::flags::ScopeFlags;
 use crate::cli_error::CliError;

@@ -44,6 +44,8 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         (&["--shard=3/2"], "must be `i/n` with i from 1 to n: `3/2`", "--shard 2/4"),
         (&["--namespaces=Shop"], "names no namespace: `Shop`", "shop,test"),
         (&["--service-selector=a in (b)"], "not a label selector: `a in (b)`", "key=value"),
+        (&["--controller-name=Blue"], "cannot be part of a label value: `Blue`", "lower-case"),
+        (&["--controller-name="], "cannot be part of a label value: ``", "1 to 29"),
         (&["--orphan-policy=drop"], "must be `keep` or `delete`: `drop`", "are kept"),
         (
             &["--controllers=*,endpointslice-import-controller", "--shard=1/2"],
@@ -54,6 +56,26 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         (&["--leader-elect-retry-period=9s"], "more than one attempt", "15s, 10s, and 2s"),
         (&["--kubeconfig=absent.yaml"], "cannot read kubeconfig `absent.yaml`", "--kubeconfig"),
         (&["--server=ftp://x"], "not the URL of a server: `ftp://x`", "https://"),
+    ] {
+        daemon(args).fails_with(error, hint);
+    }
+}
+
+#[test]
+fn an_invalid_flag_about_clusters_is_one_sentence_and_a_hint() {
+    const ON: &str = "--controllers=*,multicluster-controller";
+    for (args, error, hint) in [
+        (&[ON][..], "needs the name of this cluster", "--cluster-id"),
+        (&["--cluster-id=eu1"], "which does not run", "--controllers=*,multicluster-controller"),
+        (&[ON, "--cluster-id=eu.1"], "is not a DNS label", "--cluster-id"),
+        (&[ON, "--cluster-id=eu1", "--lost-min-fresh=101"], "from 0 to 100: `101`", "50"),
+        (&[ON, "--cluster-id=eu1", "--clusters=absent"], "is no directory: `absent`", "kubeconfig"),
+        (
+            &[ON, "--cluster-id=eu1", "--clusters=.", "--lost-demote-after=5"],
+            "must be a duration: `5`",
+            "`500ms`",
+        ),
+        (&[ON, "--cluster-id=eu1", "--shard=1/2"], "needs all Services", "without `--namespaces`"),
     ] {
         daemon(args).fails_with(error, hint);
     }

@@ -245,7 +245,7 @@ fn all_namespaces_are_read_one_by_one() {
         [
             r#""default" ["EPD112", "EPD701", "EPD705"]"#,
             r#""other" ["EPD802", "EPD804"]"#,
-            r#""shop" ["EPD804", "EPD107", "EPD802"]"#,
+            r#""shop" ["EPD107", "EPD802", "EPD804"]"#,
         ]
     );
     let pods: Vec<String> = cluster
@@ -254,4 +254,36 @@ fn all_namespaces_are_read_one_by_one() {
         .filter(|path| path.ends_with("/namespaces/shop/pods"))
         .collect();
     assert_eq!(pods.len(), 1);
+}
+
+/// A pod has some ten kilobytes, and a namespace may have thousands.
+#[test]
+fn of_a_large_namespace_only_the_pods_of_the_service_are_read_completely() {
+    let cluster = TestCluster::start(&[]);
+    let mut objects = vec![namespace("shop"), node("node-1")];
+    objects.push(service("shop", "web", json!({"app": "web"})));
+    objects.extend((0..300).map(|n| pod("shop", &format!("api-{n}"), "api", "10.0.1.1")));
+    objects.push(pod("shop", "web-1", "web", "10.0.0.1"));
+    objects.push(pod("shop", "web-2", "wbe", "10.0.0.2"));
+    let mut ended = pod("shop", "web-3", "wbe", "10.0.0.3");
+    ended["status"]["phase"] = "Succeeded".into();
+    objects.push(ended);
+    cluster.add(&objects);
+    let output = cluster.run(&["explain", "web", "-n", "shop", "-o", "json"]);
+    has_code(&output, 1);
+    let value = output.json();
+    let of = |code: &str| {
+        let findings = value["findings"].as_array().expect("findings");
+        findings.iter().find(|one| one["code"] == code).cloned().unwrap_or_default()
+    };
+    assert_eq!(of("EPD103")["object"]["name"], "web-2", "{value:#}");
+    assert_eq!(of("EPD103")["evidence"][1], "pods: web-2", "web-3 has ended: {value:#}");
+    let late = of("EPD802")["message"].as_str().unwrap_or_default().to_owned();
+    assert!(late.starts_with("web-1 has been ready"), "{value:#}");
+    let reads = cluster.paths();
+    let n_lists = reads.iter().filter(|path| path.ends_with("/namespaces/shop/pods")).count();
+    assert_eq!(
+        n_lists, 3,
+        "the first page, those of the Service, and labels of the others: {reads:?}"
+    );
 }

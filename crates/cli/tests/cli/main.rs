@@ -5,6 +5,7 @@ mod daemon;
 mod diff;
 mod endpoints;
 mod explain;
+mod imports;
 mod multicluster;
 mod plan;
 mod playground;

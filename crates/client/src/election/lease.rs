@@ -1,6 +1,6 @@
 //! The Lease object: the fields of the election, and all others preserved as they are.
 
-use endpointd_model::{Failure, FailureKind, Key, SharedStr, Timestamp, names};
+use endpointd_model::{Failure, FailureKind, Key, Scope, SharedStr, Timestamp, names};
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,6 @@ use crate::client::Client;
 use crate::http_service::Pool;
 use crate::request::{Accept, ApiRequest, Body, object_path, objects_path};
 use crate::response::{failure, is_absent};
-use crate::scope::Scope;
 use crate::transport::{ApiResponse, TransportError};
 
 const RESOURCE: &str = "leases";
@@ -98,16 +97,35 @@ impl Lease {
         Self { record, ..self.clone() }
     }
 
-    /// Says what the candidates for this Lease look at.
-    fn annotated(&self, scope: &Scope) -> Self {
+    #[must_use]
+    pub fn labelled(mut self, key: &str, value: &str) -> Self {
+        let labels = self.preserved_fields.metadata.entry("labels").or_insert_with(|| json!({}));
+        labels[key] = value.into();
+        self
+    }
+
+    /// Says what the candidates for this Lease look at, and the name of their instance.
+    fn annotated(&self, scope: &Scope, controller_name: Option<&str>) -> Self {
         let mut lease = self.clone();
-        if scope.is_everything() {
-            return lease;
-        }
-        let metadata = &mut lease.preserved_fields.metadata;
-        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
-        annotations[names::SCOPE] = scope.to_string().into();
+        let scope = (!scope.is_everything()).then(|| scope.to_string());
+        lease.annotate(names::SCOPE, scope.as_deref());
+        lease.annotate(names::CONTROLLER_NAME, controller_name);
         lease
+    }
+
+    /// An earlier holder can have set what does not hold any more.
+    fn annotate(&mut self, key: &str, value: Option<&str>) {
+        let metadata = &mut self.preserved_fields.metadata;
+        match value {
+            Some(value) => {
+                let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+                annotations[key] = value.into();
+            }
+            None => {
+                let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
+                annotations.and_then(|annotations| annotations.remove(key));
+            }
+        }
     }
 
     fn to_json(&self) -> Vec<u8> {
@@ -180,15 +198,19 @@ impl Client {
 
     pub async fn create_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = objects_path(RESOURCE, &lease.key.namespace);
-        let lease = &lease.annotated(&self.scope);
+        let lease = &self.annotated(lease);
         self.write_lease(&request(Method::POST, "create", &lease.key, path, Some(lease))).await
     }
 
     /// A conflict unless the Lease is still at the resourceVersion that `lease` was read at.
     pub async fn replace_lease(&self, lease: &Lease) -> Result<Lease, LeaseWriteError> {
         let path = object_path(RESOURCE, &lease.key);
-        let lease = &lease.annotated(&self.scope);
+        let lease = &self.annotated(lease);
         self.write_lease(&request(Method::PUT, "update", &lease.key, path, Some(lease))).await
+    }
+
+    fn annotated(&self, lease: &Lease) -> Lease {
+        lease.annotated(&self.scope, self.controller_name.as_deref())
     }
 
     async fn write_lease(&self, request: &ApiRequest) -> Result<Lease, LeaseWriteError> {

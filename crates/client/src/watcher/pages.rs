@@ -61,6 +61,7 @@ impl Watcher {
                 return Err(WatchEnd::Failed { failure, retry_after: Duration::ZERO });
             }
         };
+        self.client.stats().count_received(T::RESOURCE, response.body.len());
         let encoding = response.encoding;
         let encoding =
             encoding.ok_or_else(|| undecodable(&request, "neither JSON nor protobuf"))?;

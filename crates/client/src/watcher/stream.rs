@@ -110,6 +110,7 @@ impl Watcher {
                 }
                 Err(end) => return Ok(stream.end(end)),
             };
+            self.client.stats().count_received(T::RESOURCE, frame.len());
             let end = match decode_watch_event::<T>(stream.encoding, &frame) {
                 Ok(event) => self.on_event::<T>(event, stream).await?,
                 Err(malformed) => {

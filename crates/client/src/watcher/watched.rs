@@ -1,8 +1,9 @@
 //! The differences between the watched resources.
 
 use endpointd_model::{
-    EndpointSlice, Endpoints, Key, Meta, Node, ObjectEvent, Pod, ReferenceGrant, ResourceEvent,
-    ResourceVersion, Service, SharedStr, Uid, WatchedResource,
+    DerivedService, EndpointSlice, Endpoints, Key, Meta, Namespace, Node, ObjectEvent, Pod,
+    ReferenceGrant, ResourceEvent, ResourceVersion, Service, ServiceExport, ServiceImport,
+    SharedStr, Uid, WatchedResource,
 };
 use endpointd_wire::{Decoded, Deletion};
 
@@ -146,6 +147,57 @@ impl Watched for ReferenceGrant {
     fn version(&self) -> ResourceVersion {
         self.resource_version
     }
+}
+
+impl Watched for Namespace {
+    const RESOURCE: WatchedResource = WatchedResource::Namespaces;
+
+    fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
+        ResourceEvent::Namespace(event)
+    }
+
+    fn of_deletion(deletion: Deletion) -> Self {
+        let Deletion { name, resource_version, .. } = deletion;
+        Self { name: name.into(), resource_version, ..Self::default() }
+    }
+
+    fn key(&self) -> Key {
+        Key { namespace: SharedStr::default(), name: self.name.clone() }
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
+    }
+}
+
+macro_rules! watched {
+    ($($object:ident in $resource:ident;)*) => {$(
+        impl Watched for $object {
+            const RESOURCE: WatchedResource = WatchedResource::$resource;
+
+            fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
+                ResourceEvent::$object(event)
+            }
+
+            fn of_deletion(deletion: Deletion) -> Self {
+                Self { meta: meta_of(deletion), ..Self::default() }
+            }
+
+            fn key(&self) -> Key {
+                self.meta.key()
+            }
+
+            fn version(&self) -> ResourceVersion {
+                self.meta.resource_version
+            }
+        }
+    )*};
+}
+
+watched! {
+    ServiceExport in ServiceExports;
+    ServiceImport in ServiceImports;
+    DerivedService in DerivedServices;
 }
 
 fn meta_of(deletion: Deletion) -> Meta {

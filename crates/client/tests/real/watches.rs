@@ -74,6 +74,10 @@ fn name_of(event: &ResourceEvent) -> (String, Observed) {
         ResourceEvent::Endpoints(event) => (event.object().meta.name.to_string(), observed(event)),
         ResourceEvent::Slice(event) => (event.object().meta.name.to_string(), observed(event)),
         ResourceEvent::ReferenceGrant(event) => (event.object().name.to_string(), observed(event)),
+        ResourceEvent::Namespace(_)
+        | ResourceEvent::ServiceExport(_)
+        | ResourceEvent::ServiceImport(_)
+        | ResourceEvent::DerivedService(_) => panic!("no test here watches them"),
     }
 }
 
@@ -94,7 +98,12 @@ fn path_and_object(resource: WatchedResource, namespace: &str) -> (String, Value
             format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"),
             json!({"addressType": "IPv4", "endpoints": [], "ports": []}),
         ),
-        WatchedResource::ReferenceGrants => panic!("this cluster does not serve them"),
+        WatchedResource::ReferenceGrants
+        | WatchedResource::ServiceExports
+        | WatchedResource::ServiceImports => panic!("this cluster does not serve them"),
+        WatchedResource::Namespaces | WatchedResource::DerivedServices => {
+            panic!("no test here watches them")
+        }
     }
 }
 

@@ -35,6 +35,7 @@ fn with_label(mut object: Object, value: &str) -> Object {
         Object::Slice(slice) => &mut slice.meta,
         Object::Endpoints(endpoints) => &mut endpoints.meta,
         Object::ServiceStatus(status) => &mut status.meta,
+        Object::MultiCluster(object) => object.meta_mut(),
     };
     meta.labels = [("round", value)].into_iter().collect();
     object

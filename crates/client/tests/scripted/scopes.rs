@@ -1,8 +1,8 @@
 //! Watches of a scope: what the server is asked to filter, and what is dropped here.
 
-use endpointd_client::{Client, ConnectOptions, Scope};
+use endpointd_client::{Client, ConnectOptions};
 use endpointd_model::{
-    LiveRead, LiveReadResult, ObjectEvent, ResourceEvent, WatchSignal, WatchedResource,
+    LiveRead, LiveReadResult, ObjectEvent, ResourceEvent, Scope, WatchSignal, WatchedResource,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

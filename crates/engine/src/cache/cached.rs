@@ -1,5 +1,7 @@
 //! How recent each cached object is: the one rule by which all resources accept updates.
 
+use std::collections::BTreeMap;
+
 use endpointd_model::ResourceVersion;
 
 /// Counts the lists of one resource. An object whose epoch is older than the last complete list
@@ -94,6 +96,22 @@ impl Freshness {
     pub fn is_missing_from(&self, epoch: ListEpoch, listed: ResourceVersion) -> bool {
         self.epoch < epoch && (listed == ResourceVersion::NONE || self.version <= listed)
     }
+}
+
+/// Stores a copy if it is newer than the cached object, which it returns then.
+pub fn put_newer<K: Ord, T>(
+    cached: &mut BTreeMap<K, Cached<T>>,
+    key: K,
+    object: T,
+    mut freshness: Freshness,
+) -> Option<Option<T>> {
+    if let Some(cached) = cached.get_mut(&key) {
+        if cached.freshness_mut().accept(freshness) != Accept::New {
+            return None;
+        }
+        freshness = *cached.freshness();
+    }
+    Some(cached.insert(key, Cached::new(object, freshness)).map(|cached| cached.object))
 }
 
 #[cfg(test)]

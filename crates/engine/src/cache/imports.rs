@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
     Controller, EndpointSlice, Key, ReferenceGrant, Selection, Service, SharedStr, SourceReason,
-    names,
+    is_imported_copy, names,
 };
 
-use super::cached::{Accept, Cached, Freshness};
-use super::{Cache, ChangeDelay, DirtyKey, DirtyKeys, ListEpoch};
+use super::cached::{Cached, Freshness, put_newer};
+use super::{Cache, ChangeDelay, DirtyKey, DirtyKeys, ListEpoch, Origin};
 use crate::queue::Priority;
 
 #[derive(Debug, Default)]
@@ -45,9 +45,10 @@ impl Imports {
 }
 
 impl Cache {
-    /// A cache for an engine in which the import controller runs.
-    pub fn with_imports() -> Self {
-        Self { imports: Some(Box::default()), ..Self::default() }
+    /// For an engine in which the import controller runs.
+    pub fn follow_sources(mut self) -> Self {
+        self.imports = Some(Box::default());
+        self
     }
 
     /// Services that ask for the endpoints of this one, sorted.
@@ -106,17 +107,11 @@ impl Cache {
 
     pub fn put_grant(&mut self, grant: ReferenceGrant, epoch: ListEpoch, dirty: &mut DirtyKeys) {
         let Some(imports) = &mut self.imports else { return };
-        let mut freshness = Freshness::new(grant.resource_version, epoch);
+        let freshness = Freshness::new(grant.resource_version, epoch);
         let key = grant.key();
-        if let Some(cached) = imports.grants.get_mut(&key) {
-            if cached.freshness_mut().accept(freshness) != Accept::New {
-                return;
-            }
-            freshness = *cached.freshness();
+        if let Some(old) = put_newer(&mut imports.grants, key.clone(), grant, freshness) {
+            self.add_affected_by_grant(&key, old.as_ref(), dirty);
         }
-        let new = Cached::new(grant, freshness);
-        let old = imports.grants.insert(key.clone(), new).map(|cached| cached.object);
-        self.add_affected_by_grant(&key, old.as_ref(), dirty);
     }
 
     pub fn remove_grant(&mut self, key: &Key, dirty: &mut DirtyKeys) {
@@ -148,16 +143,32 @@ impl Cache {
         }
     }
 
+    /// The cached slice of this key, if the plan of another key may read it.
+    pub(super) fn slice_before(&self, key: &Key) -> Option<EndpointSlice> {
+        self.slice_of_source(key).or_else(|| self.slice_of_clusters(key))
+    }
+
+    /// A slice was cached or removed, by whichever controller.
+    pub(super) fn add_readers_of_slice(
+        &self,
+        old: Option<&EndpointSlice>,
+        new: Option<&EndpointSlice>,
+        origin: Origin,
+        dirty: &mut DirtyKeys,
+    ) {
+        self.add_affected_by_source_slice(old, new, dirty);
+        self.add_affected_by_slice_of_clusters(old, new, origin, dirty);
+    }
+
     /// The cached slice of this key, if consumers publish its endpoints.
-    pub(super) fn slice_of_source(&self, key: &Key) -> Option<EndpointSlice> {
+    fn slice_of_source(&self, key: &Key) -> Option<EndpointSlice> {
         self.imports.as_ref()?;
         let slice = self.slice(key)?;
         let source = source_of(&slice)?;
         self.consumers_of(&source).next().is_some().then_some(slice)
     }
 
-    /// A slice of a source was cached or removed, by whichever controller.
-    pub(super) fn add_affected_by_source_slice(
+    fn add_affected_by_source_slice(
         &self,
         old: Option<&EndpointSlice>,
         new: Option<&EndpointSlice>,
@@ -167,9 +178,10 @@ impl Cache {
             return;
         }
         let (before, after) = (old.and_then(source_of), new.and_then(source_of));
-        let ready: BTreeSet<&SharedStr> = new.into_iter().flat_map(ready_addresses).collect();
-        let is_unpublished = |address: &SharedStr| before != after || !ready.contains(address);
-        let is_removal = old.into_iter().flat_map(ready_addresses).any(is_unpublished);
+        let is_removal = match before == after {
+            true => is_removal(old, new),
+            false => is_removal(old, None),
+        };
         let sources =
             before.iter().chain(after.iter().filter(|after| before.as_ref() != Some(*after)));
         for source in sources {
@@ -215,7 +227,7 @@ fn add_consumers<'a>(
     }
 }
 
-fn priority(is_removal: bool) -> Priority {
+pub(super) fn priority(is_removal: bool) -> Priority {
     if is_removal { Priority::Removal } else { Priority::Live }
 }
 
@@ -223,14 +235,19 @@ fn priority(is_removal: bool) -> Priority {
 fn source_of(slice: &EndpointSlice) -> Option<Key> {
     let EndpointSlice { meta, .. } = slice;
     let service = meta.labels.get(names::SERVICE_NAME)?;
-    let is_copy = meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_IMPORT);
-    (!is_copy).then(|| Key::new(meta.namespace.clone(), service.clone()))
+    (!is_imported_copy(&meta.labels)).then(|| Key::new(meta.namespace.clone(), service.clone()))
 }
 
 /// What is copied, or decides whether it is copied.
 fn content(slice: &EndpointSlice) -> impl PartialEq {
     let EndpointSlice { meta, address_type, endpoints, ports } = slice;
     (source_of(slice), meta.name.clone(), address_type.clone(), endpoints.clone(), ports.clone())
+}
+
+/// An address was ready, and is so no more.
+pub(super) fn is_removal(old: Option<&EndpointSlice>, new: Option<&EndpointSlice>) -> bool {
+    let ready: BTreeSet<&SharedStr> = new.into_iter().flat_map(ready_addresses).collect();
+    old.into_iter().flat_map(ready_addresses).any(|address| !ready.contains(address))
 }
 
 fn ready_addresses(slice: &EndpointSlice) -> impl Iterator<Item = &SharedStr> {

@@ -145,7 +145,8 @@ fn stops_traffic(old: Option<&Pod>, new: Option<&Pod>) -> bool {
         (Some(old), Some(new)) => {
             serves(old) && (!serves(new) || old.phase != new.phase || old.ips != new.ips)
         }
-        (Some(old), None) => old.phase == Phase::Active,
+        // A terminating endpoint gets traffic only if no endpoint is ready.
+        (Some(old), None) => old.phase == Phase::Active && !old.is_terminating,
         (None, _) => false,
     }
 }

@@ -1,8 +1,8 @@
 //! Published objects: Endpoints and EndpointSlices as the API server stores them.
 
 use endpointd_model::{
-    Controller, EndpointSlice, Endpoints, Key, Labels, Meta, Object, PublishedResource,
-    ResourceVersion, Service, SharedStr, Uid, names,
+    Controller, EndpointSlice, Endpoints, Key, Meta, Object, PublishedResource, ResourceVersion,
+    Service, SharedStr, SliceManagers, Uid, names,
 };
 use hashbrown::HashMap;
 
@@ -140,13 +140,17 @@ impl Published {
 }
 
 impl CachedSlice {
-    fn new(slice: &EndpointSlice, strings: &mut Interner<SharedStr>) -> Self {
+    fn new(
+        slice: &EndpointSlice,
+        managers: &SliceManagers,
+        strings: &mut Interner<SharedStr>,
+    ) -> Self {
         let service = slice.meta.labels.get(names::SERVICE_NAME);
         Self {
             uid: slice.meta.uid.clone(),
             compact: CompactObject::slice(slice),
             service: service.map(|name| strings.intern(name)),
-            controller: controller_of(&slice.meta.labels),
+            controller: managers.controller(&slice.meta.labels),
         }
     }
 
@@ -180,15 +184,6 @@ impl CachedEndpoints {
     }
 }
 
-fn controller_of(labels: &Labels) -> Option<Controller> {
-    match labels.get(names::MANAGED_BY)?.as_ref() {
-        names::MANAGED_BY_SLICES => Some(Controller::Slices),
-        names::MANAGED_BY_MIRROR => Some(Controller::Mirror),
-        names::MANAGED_BY_IMPORT => Some(Controller::Import),
-        _ => None,
-    }
-}
-
 impl Cache {
     /// Returns whether the copy is newer than the cached object.
     pub fn put_object(
@@ -203,15 +198,17 @@ impl Cache {
         }
         match object {
             Object::Slice(slice) => {
-                let before = self.slice_of_source(&slice.meta.key());
+                let key = slice.meta.key();
+                let before = self.slice_before(&key);
                 let is_newer = self.put_slice(&slice, origin, epoch, dirty);
                 if is_newer {
-                    self.add_affected_by_source_slice(before.as_ref(), Some(&slice), dirty);
+                    self.add_readers_of_slice(before.as_ref(), Some(&slice), origin, dirty);
                 }
                 is_newer
             }
             Object::Endpoints(endpoints) => self.put_endpoints(&endpoints, origin, epoch, dirty),
             Object::ServiceStatus(status) => self.put_service_status(status, epoch, dirty),
+            Object::MultiCluster(object) => self.put_multicluster(object, epoch, dirty),
         }
     }
 
@@ -231,7 +228,7 @@ impl Cache {
             }
             freshness = *cached.freshness();
         }
-        let new = CachedSlice::new(slice, &mut self.strings);
+        let new = CachedSlice::new(slice, &self.managers, &mut self.strings);
         let old = published.remove_slice(&slice.meta.name);
         self.n_slices += usize::from(old.is_none());
         self.n_compact_bytes += new.compact.n_bytes();
@@ -352,17 +349,20 @@ impl Cache {
         key: &Key,
         dirty: &mut DirtyKeys,
     ) -> bool {
+        if let PublishedResource::MultiCluster(resource) = resource {
+            return self.remove_multicluster(resource, key, dirty);
+        }
         let Some(&id) = self.namespace_by_name.get(&key.namespace) else { return false };
         let is_removed = match resource {
             PublishedResource::Slices => {
-                let before = self.slice_of_source(key);
+                let before = self.slice_before(key);
                 let is_removed = self.remove_slice(id, &key.name, dirty);
-                self.add_affected_by_source_slice(before.as_ref(), None, dirty);
+                self.add_readers_of_slice(before.as_ref(), None, Origin::Observed, dirty);
                 is_removed
             }
             PublishedResource::Endpoints => self.remove_endpoints(id, &key.name, dirty),
             // Only its Service can be removed.
-            PublishedResource::ServiceStatus => false,
+            PublishedResource::ServiceStatus | PublishedResource::MultiCluster(_) => false,
         };
         self.drop_namespace_if_empty(id);
         is_removed

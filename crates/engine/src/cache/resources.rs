@@ -2,12 +2,11 @@
 //! and what follows for the controllers.
 
 use endpointd_model::{
-    Key, Node, Object, ObjectEvent, PublishedResource, ResourceEvent, ResourceVersion, Service,
-    SharedStr, WatchedResource,
+    Key, MultiClusterObject, MultiClusterResource, Node, Object, ObjectEvent, PublishedResource,
+    ResourceEvent, ResourceVersion, Service, SharedStr, WatchedResource,
 };
-use hashbrown::HashMap;
 
-use super::{Cache, Cached, DirtyKeys, Freshness, ListEpoch, Namespace, Origin};
+use super::{Cache, DirtyKeys, ListEpoch, Origin};
 
 /// What a change of the cache means for the controllers.
 #[derive(Debug, Default)]
@@ -36,6 +35,8 @@ pub enum ObjectChange {
         event: PublishedEvent,
     },
     EndpointsDeleted(Key, DeletionEvidence),
+    /// The namespace exists now, or is being deleted, or is gone.
+    NamespaceChanged(SharedStr),
 }
 
 impl ObjectChange {
@@ -52,7 +53,8 @@ impl ObjectChange {
             | Self::EndpointsDeleted(_, DeletionEvidence::Event)
             | Self::ServiceApplied { .. }
             | Self::ServiceDeleted(..)
-            | Self::NodeObserved(_) => None,
+            | Self::NodeObserved(_)
+            | Self::NamespaceChanged(_) => None,
         }
     }
 }
@@ -120,6 +122,30 @@ impl Cache {
             ResourceEvent::ReferenceGrant(ObjectEvent::Deleted(grant)) => {
                 self.remove_grant(&grant.key(), &mut changes.dirty);
             }
+            ResourceEvent::Namespace(ObjectEvent::Applied(namespace)) => {
+                let name = namespace.name.clone();
+                if self.put_namespace_object(namespace, epoch) {
+                    changes.objects.push(ObjectChange::NamespaceChanged(name));
+                }
+            }
+            ResourceEvent::Namespace(ObjectEvent::Deleted(namespace)) => {
+                self.delete_namespace_object(&namespace.name, &mut changes);
+            }
+            ResourceEvent::ServiceExport(event) => {
+                let (object, is_deleted) = parts(event);
+                let object = MultiClusterObject::ExportStatus(object);
+                self.apply_multicluster(object, is_deleted, epoch, &mut changes);
+            }
+            ResourceEvent::ServiceImport(event) => {
+                let (object, is_deleted) = parts(event);
+                let object = MultiClusterObject::Import(object);
+                self.apply_multicluster(object, is_deleted, epoch, &mut changes);
+            }
+            ResourceEvent::DerivedService(event) => {
+                let (object, is_deleted) = parts(event);
+                let object = MultiClusterObject::Derived(object);
+                self.apply_multicluster(object, is_deleted, epoch, &mut changes);
+            }
         }
         changes
     }
@@ -153,6 +179,16 @@ impl Cache {
                     self.remove_object(PublishedResource::Slices, &key, &mut changes.dirty);
                 }
                 WatchedResource::ReferenceGrants => self.remove_grant(&key, &mut changes.dirty),
+                WatchedResource::Namespaces => {
+                    self.delete_namespace_object(&key.name, &mut changes);
+                }
+                WatchedResource::ServiceExports
+                | WatchedResource::ServiceImports
+                | WatchedResource::DerivedServices => {
+                    if let Some(resource) = published(resource) {
+                        self.remove_object(resource, &key, &mut changes.dirty);
+                    }
+                }
             }
         }
         if let Some(resource) = published(resource) {
@@ -177,129 +213,6 @@ impl Cache {
         changes
     }
 
-    pub fn contains(&self, resource: WatchedResource, key: &Key) -> bool {
-        match resource {
-            WatchedResource::Services => self.service(key).is_some(),
-            WatchedResource::Pods => self.pod_id(key).is_some(),
-            WatchedResource::Nodes => self.nodes.contains(&key.name),
-            WatchedResource::Endpoints => self.object(PublishedResource::Endpoints, key).is_some(),
-            WatchedResource::Slices => self.object(PublishedResource::Slices, key).is_some(),
-            WatchedResource::ReferenceGrants => self.version(resource, key).is_some(),
-        }
-    }
-
-    /// Keeps an object that could not be decoded, as it was, in the list with this epoch.
-    pub fn retain(&mut self, resource: WatchedResource, key: &Key, epoch: ListEpoch) {
-        if let Some(freshness) = self.freshness_mut(resource, key) {
-            freshness.retain(epoch);
-        }
-    }
-
-    pub fn n_objects(&self, resource: WatchedResource) -> usize {
-        match resource {
-            WatchedResource::Services => self.n_services,
-            WatchedResource::Pods => self.pods.len(),
-            WatchedResource::Nodes => self.nodes.n_cached(),
-            WatchedResource::Endpoints => self.n_endpoints,
-            WatchedResource::Slices => self.n_slices,
-            WatchedResource::ReferenceGrants => self.n_grants(),
-        }
-    }
-
-    /// The version of a cached object.
-    pub fn version(&self, resource: WatchedResource, key: &Key) -> Option<ResourceVersion> {
-        let freshness = match resource {
-            WatchedResource::Nodes => self.nodes.freshness(&key.name)?,
-            WatchedResource::Pods => self.pods[self.pod_id(key)?.index()].freshness(),
-            WatchedResource::Services => {
-                self.namespace(&key.namespace)?.services.get(&key.name)?.freshness()
-            }
-            WatchedResource::Endpoints => {
-                let published = &self.namespace(&key.namespace)?.published;
-                published.endpoints.get(&key.name)?.freshness()
-            }
-            WatchedResource::Slices => {
-                let published = &self.namespace(&key.namespace)?.published;
-                published.slices.get(&key.name)?.freshness()
-            }
-            WatchedResource::ReferenceGrants => self.imports.as_ref()?.grants.get(key)?.freshness(),
-        };
-        Some(freshness.version())
-    }
-
-    fn freshness_mut(&mut self, resource: WatchedResource, key: &Key) -> Option<&mut Freshness> {
-        match resource {
-            WatchedResource::Nodes => self.nodes.freshness_mut(&key.name),
-            WatchedResource::Pods => {
-                let id = self.pod_id(key)?;
-                Some(self.pods[id.index()].freshness_mut())
-            }
-            WatchedResource::Services => {
-                Some(self.namespace_mut(key)?.services.get_mut(&key.name)?.freshness_mut())
-            }
-            WatchedResource::Endpoints => {
-                let published = &mut self.namespace_mut(key)?.published;
-                Some(published.endpoints.get_mut(&key.name)?.freshness_mut())
-            }
-            WatchedResource::Slices => {
-                let published = &mut self.namespace_mut(key)?.published;
-                Some(published.slices.get_mut(&key.name)?.freshness_mut())
-            }
-            WatchedResource::ReferenceGrants => {
-                Some(self.imports.as_mut()?.grants.get_mut(key)?.freshness_mut())
-            }
-        }
-    }
-
-    /// Sorted, because the order of removals decides the order of syncs.
-    fn missing_from(
-        &self,
-        resource: WatchedResource,
-        epoch: ListEpoch,
-        listed: ResourceVersion,
-    ) -> Vec<Key> {
-        let is_missing = |freshness: &Freshness| freshness.is_missing_from(epoch, listed);
-        let mut keys: Vec<Key> = match resource {
-            WatchedResource::Nodes => self
-                .nodes
-                .names(is_missing)
-                .map(|name| Key::new(SharedStr::default(), name.clone()))
-                .collect(),
-            WatchedResource::Pods => {
-                let missing = self.pods.iter().filter(|(_, pod)| is_missing(pod.freshness()));
-                let namespace = |id: u32| self.namespaces[id as usize].name.clone();
-                let key = |(_, pod): (usize, &Cached<super::pods::PodRecord>)| {
-                    Key::new(namespace(pod.object.namespace), pod.object.name.clone())
-                };
-                missing.map(key).collect()
-            }
-            WatchedResource::Services => self.keys_of(|one| &one.services, is_missing),
-            WatchedResource::Endpoints => self.keys_of(|one| &one.published.endpoints, is_missing),
-            WatchedResource::Slices => self.keys_of(|one| &one.published.slices, is_missing),
-            WatchedResource::ReferenceGrants => {
-                let grants = self.imports.iter().flat_map(|imports| &imports.grants);
-                let missing = grants.filter(|(_, grant)| is_missing(grant.freshness()));
-                missing.map(|(key, _)| key.clone()).collect()
-            }
-        };
-        keys.sort_unstable();
-        keys
-    }
-
-    fn keys_of<T>(
-        &self,
-        objects: impl Fn(&Namespace) -> &HashMap<SharedStr, Cached<T>>,
-        is_wanted: impl Fn(&Freshness) -> bool,
-    ) -> Vec<Key> {
-        let mut keys = Vec::new();
-        for (_, namespace) in &self.namespaces {
-            let wanted =
-                objects(namespace).iter().filter(|(_, cached)| is_wanted(cached.freshness()));
-            keys.extend(wanted.map(|(name, _)| Key::new(namespace.name.clone(), name.clone())));
-        }
-        keys
-    }
-
     fn delete_service(&mut self, key: Key, evidence: DeletionEvidence, changes: &mut Changes) {
         self.remove_service(&key, &mut changes.dirty);
         changes.objects.push(ObjectChange::ServiceDeleted(key, evidence));
@@ -311,6 +224,28 @@ impl Cache {
         self.remove_node(name);
         self.add_affected_by_node_name(name, &mut changes.dirty);
         changes.objects.push(ObjectChange::NodeObserved(name.clone()));
+    }
+
+    fn delete_namespace_object(&mut self, name: &SharedStr, changes: &mut Changes) {
+        if self.remove_namespace_object(name) {
+            changes.objects.push(ObjectChange::NamespaceChanged(name.clone()));
+        }
+    }
+
+    fn apply_multicluster(
+        &mut self,
+        object: MultiClusterObject,
+        is_deleted: bool,
+        epoch: ListEpoch,
+        changes: &mut Changes,
+    ) {
+        let resource = PublishedResource::MultiCluster(object.resource());
+        if is_deleted {
+            self.remove_reported(resource, object.meta(), &mut changes.dirty);
+        } else {
+            let object = Object::MultiCluster(object);
+            self.put_object(object, Origin::Observed, epoch, &mut changes.dirty);
+        }
     }
 
     fn apply_published(&mut self, object: Object, epoch: ListEpoch, changes: &mut Changes) {
@@ -331,13 +266,30 @@ impl Cache {
     }
 }
 
+fn parts<T>(event: ObjectEvent<T>) -> (T, bool) {
+    match event {
+        ObjectEvent::Applied(object) => (object, false),
+        ObjectEvent::Deleted(object) => (object, true),
+    }
+}
+
 fn published(resource: WatchedResource) -> Option<PublishedResource> {
     match resource {
         WatchedResource::Endpoints => Some(PublishedResource::Endpoints),
         WatchedResource::Slices => Some(PublishedResource::Slices),
+        WatchedResource::ServiceExports => {
+            Some(PublishedResource::MultiCluster(MultiClusterResource::ExportStatus))
+        }
+        WatchedResource::ServiceImports => {
+            Some(PublishedResource::MultiCluster(MultiClusterResource::Imports))
+        }
+        WatchedResource::DerivedServices => {
+            Some(PublishedResource::MultiCluster(MultiClusterResource::Derived))
+        }
         WatchedResource::Services
         | WatchedResource::Pods
         | WatchedResource::Nodes
-        | WatchedResource::ReferenceGrants => None,
+        | WatchedResource::ReferenceGrants
+        | WatchedResource::Namespaces => None,
     }
 }

@@ -40,6 +40,7 @@ impl Cache {
             update_selector(namespace, old.as_ref(), &service);
             add_affected_by_service(namespace, &service, dirty);
             self.follow_imports(&service.key(), old.as_ref(), Some(&service), dirty);
+            self.follow_exports(&service.key(), false, dirty);
         }
         let namespace = &mut self.namespaces[id as usize];
         namespace.services.insert(name, Cached::new(service, freshness));
@@ -93,6 +94,7 @@ impl Cache {
         namespace.selectors.remove_service(&key.name, &cached.object.selector);
         add_orphan(namespace, &key.name, dirty);
         self.follow_imports(key, Some(&cached.object), None, dirty);
+        self.follow_exports(key, true, dirty);
         self.drop_namespace_if_empty(id);
     }
 
@@ -130,8 +132,13 @@ impl Cache {
                 let service = &namespace.services.get(&key.name)?.object;
                 (!service.selector.is_empty()).then(|| (Controller::Endpoints, key.clone()))
             }
-            PublishedResource::ServiceStatus => None,
+            PublishedResource::ServiceStatus | PublishedResource::MultiCluster(_) => None,
         }
+    }
+
+    pub fn services(&self) -> impl Iterator<Item = &Service> {
+        let all = self.namespaces.iter().flat_map(|(_, namespace)| namespace.services.values());
+        all.map(|cached| &cached.object)
     }
 
     /// Sorted.
@@ -159,8 +166,13 @@ impl Cache {
                 }
             }
         }
+        let own = self.exports().map(|(key, _)| key).chain(self.imports().map(|(key, _)| key));
+        for key in own {
+            dirty.add(Controller::MultiCluster, key.clone(), Priority::Background);
+        }
         dirty.0.iter_mut().for_each(|dirty| dirty.priority = Priority::Background);
         dirty.0.sort_unstable();
+        dirty.0.dedup();
         dirty
     }
 }

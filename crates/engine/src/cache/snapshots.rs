@@ -198,6 +198,11 @@ impl SliceInputs<'_> {
         }
     }
 
+    /// Published pods that are not cached.
+    pub fn uncached_pods(&self, cache: &Cache, key: &Key) -> BTreeSet<SharedStr> {
+        cache.uncached_pods_of_slices(&key.namespace, &self.slices)
+    }
+
     /// Nodes of this Service's pods that are not cached, sorted.
     pub fn unknown_nodes(&self) -> Vec<SharedStr> {
         let unknown = self.pods.iter().filter(|(_, node)| *node == NodeState::Unknown);
@@ -217,6 +222,11 @@ impl EndpointsInputs<'_> {
             endpoints: self.endpoints.as_ref(),
             carried,
         }
+    }
+
+    /// Published pods that are not cached.
+    pub fn uncached_pods(&self, cache: &Cache, key: &Key) -> BTreeSet<SharedStr> {
+        cache.uncached_pods_of_endpoints(&key.namespace, &self.endpoints)
     }
 
     pub fn has_service(&self) -> bool {

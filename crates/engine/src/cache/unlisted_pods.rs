@@ -2,13 +2,15 @@
 //! faulty API server can send an empty or a short list, and published endpoints depend on it. So these
 //! pods stay in the cache until a live list of their namespace shows that they are gone. Until then
 //! they stay published where they are, and are published nowhere else.
+//!
+//! The first list has nothing before it: there, the pods that published objects name are expected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use endpointd_model::{Key, PodUids, SharedStr};
+use endpointd_model::{EndpointSlice, Endpoints, Key, ObjectRef, PodUids, SharedStr};
 
 use super::pods::PodId;
-use super::{Cache, DirtyKeys, ListEpoch};
+use super::{Cache, DirtyKeys, ListEpoch, Namespace};
 use crate::queue::Priority;
 
 /// Names by namespace.
@@ -58,6 +60,54 @@ impl Cache {
         }
     }
 
+    /// Pods that published objects of a namespace name and that are not cached.
+    pub fn uncached_published_pods(&self, namespace: &SharedStr) -> BTreeSet<SharedStr> {
+        let Some(Namespace { published, .. }) = self.namespace(namespace) else {
+            return BTreeSet::new();
+        };
+        let key = |name: &SharedStr| Key::new(namespace.clone(), name.clone());
+        let slices = published.slices.keys().filter_map(|name| self.slice(&key(name)));
+        let endpoints = published.endpoints.keys().map(|name| self.endpoints(&key(name)));
+        let of_endpoints = endpoints.map(|one| self.uncached_pods_of_endpoints(namespace, &one));
+        let of_slices = slices.map(|one| self.uncached_pods_of_slices(namespace, &[one]));
+        of_endpoints.chain(of_slices).flatten().collect()
+    }
+
+    pub(super) fn uncached_pods_of_slices(
+        &self,
+        namespace: &SharedStr,
+        slices: &[EndpointSlice],
+    ) -> BTreeSet<SharedStr> {
+        let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
+        self.uncached_pods(namespace, endpoints.map(|one| &one.target_ref))
+    }
+
+    pub(super) fn uncached_pods_of_endpoints(
+        &self,
+        namespace: &SharedStr,
+        endpoints: &Option<Endpoints>,
+    ) -> BTreeSet<SharedStr> {
+        let subsets = endpoints.iter().flat_map(|endpoints| &endpoints.subsets);
+        let addresses =
+            subsets.flat_map(|subset| subset.addresses.iter().chain(&subset.not_ready_addresses));
+        self.uncached_pods(namespace, addresses.map(|one| &one.target_ref))
+    }
+
+    fn uncached_pods<'a>(
+        &self,
+        namespace: &SharedStr,
+        targets: impl Iterator<Item = &'a Option<ObjectRef>>,
+    ) -> BTreeSet<SharedStr> {
+        let pods = targets.flatten().filter(|target| &*target.kind == "Pod");
+        let keys = pods.map(|pod| Key::new(namespace.clone(), pod.name.clone()));
+        keys.filter(|pod| self.pod_id(pod).is_none()).map(|pod| pod.name).collect()
+    }
+
+    /// Published objects name these pods, which the cache does not hold.
+    pub fn expect_pods(&mut self, namespace: &SharedStr, names: BTreeSet<SharedStr>) {
+        self.unlisted_pods.0.entry(namespace.clone()).or_default().extend(names);
+    }
+
     pub fn has_unlisted_pods(&self, namespace: &SharedStr) -> bool {
         self.unlisted_pods.0.contains_key(namespace)
     }
@@ -82,7 +132,14 @@ impl Cache {
         let mut confirmed = ConfirmedPods::default();
         for name in unlisted {
             let key = Key::new(namespace.clone(), name);
-            let Some(id) = self.pod_id(&key) else { continue };
+            let Some(id) = self.pod_id(&key) else {
+                if existing.contains_key(&key.name) {
+                    // Expected until the next list of all pods is complete, or the watch reports it.
+                    confirmed.was_list_short = true;
+                    self.expect_pods(namespace, BTreeSet::from([key.name]));
+                }
+                continue;
+            };
             let of = &self.namespaces[self.pods[id.index()].object.namespace as usize];
             let uid = self.decode_pod(of, id.0).uid;
             if existing.get(&key.name) == Some(&uid) {

@@ -19,7 +19,10 @@ impl Controllers {
             // The plan of a consumer rests on its source.
             let consumers = match state.settings.controller {
                 Controller::Import => cache.consumers_of(key).collect(),
-                Controller::Slices | Controller::Endpoints | Controller::Mirror => Vec::new(),
+                Controller::Slices
+                | Controller::Endpoints
+                | Controller::Mirror
+                | Controller::MultiCluster => Vec::new(),
             };
             for key in consumers.into_iter().chain([key]) {
                 if state.queue.phase(key).is_some() {

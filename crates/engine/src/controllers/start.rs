@@ -2,7 +2,9 @@
 //! cannot be listed stops only the controllers that need it. Upstream: `WaitForNamedCacheSync` in
 //! the `Run` of each controller.
 
-use endpointd_model::WatchedResource;
+use std::collections::BTreeSet;
+
+use endpointd_model::{Controller, Key, WatchedResource};
 
 use super::{ControllerState, Controllers};
 use crate::MonotonicTime;
@@ -15,8 +17,8 @@ impl Controllers {
         self.states.iter().any(|state| state.is_started)
     }
 
-    /// Starts each controller whose resources are listed: all its keys are enqueued.
-    pub fn start_synced(&mut self, observed: &Observed, now: MonotonicTime) {
+    /// Starts each controller whose resources are listed: all its keys are enqueued. Returns which.
+    pub fn start_synced(&mut self, observed: &Observed, now: MonotonicTime) -> Vec<Controller> {
         let mut started = Vec::new();
         for state in &mut self.states {
             if !state.is_started && state.waits_for(observed).is_empty() {
@@ -28,6 +30,15 @@ impl Controllers {
             let mut dirty = observed.cache().all_keys();
             dirty.0.retain(|one| started.contains(&one.controller));
             self.enqueue(dirty, now);
+        }
+        started
+    }
+
+    /// What these keys wait for has happened.
+    pub fn expedite(&mut self, controller: Controller, keys: &BTreeSet<Key>, now: MonotonicTime) {
+        let Some(state) = self.get_mut(controller) else { return };
+        for key in keys {
+            state.queue.expedite(key, now.max(state.keys.throttled_until(key)));
         }
     }
 }

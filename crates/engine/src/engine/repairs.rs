@@ -1,23 +1,31 @@
 //! Changes that another client makes again and again to what we publish: whom to blame for them.
 
-use endpointd_model::{Key, LiveRead, LiveReadResult, PublishedResource};
+use endpointd_model::{Key, LiveRead, LiveReadResult, PublishedResource, WriteResult};
 
 use super::Engine;
 use crate::MonotonicTime;
-use crate::controllers::Work;
 use crate::in_flight::Owner;
 use crate::queue::Priority;
-use crate::refused_writes::Permitted;
 
 impl Engine {
-    pub(super) fn record_repair(&mut self, work: &Work, writes: &Permitted, now: MonotonicTime) {
-        match work.priority {
-            Priority::Repair => {
-                let n_writes = writes.writes.iter().count();
-                let keys = &mut self.controllers.of_mut(&work.owner).keys;
-                keys.repairs.record(&work.owner.key, n_writes, now);
-            }
-            Priority::Removal | Priority::Live | Priority::Background => {}
+    /// A repair is what another client can undo: not a write that was refused, or not answered.
+    pub(super) fn record_repair(
+        &mut self,
+        owner: &Owner,
+        result: &WriteResult,
+        now: MonotonicTime,
+    ) {
+        let is_stored = match result {
+            WriteResult::Stored(_) | WriteResult::Deleted => true,
+            WriteResult::Conflict(_)
+            | WriteResult::NoResponse(_)
+            | WriteResult::Throttled { .. }
+            | WriteResult::NamespaceTerminating(_)
+            | WriteResult::Failed(_)
+            | WriteResult::NotLeader => false,
+        };
+        if is_stored && self.syncs.priority_of(owner) == Some(Priority::Repair) {
+            self.controllers.of_mut(owner).keys.repairs.record(&owner.key, now);
         }
     }
 
@@ -34,6 +42,7 @@ impl Engine {
         };
         if let Some(state) = self.controllers.get_mut(owner.controller) {
             state.keys.repairs.note_edit(&owner.key, resource, object);
+            self.compare_again(&owner);
             self.ask_who_edits(&owner, now);
         }
     }

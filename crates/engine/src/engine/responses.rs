@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use endpointd_model::{
     Controller, Failure, FailureKind, Key, LiveRead, LiveReadResult, Object, PublishedResource,
-    Selection, Service, WriteResult,
+    Selection, Service, WatchedResource, WriteResult,
 };
 
 use super::Engine;
@@ -25,7 +25,9 @@ impl Engine {
     ) {
         let result = self.result_after_rollback(id, result);
         let Some(request) = self.syncs.on_write_result(id, &result) else { return };
+        self.record_repair(&request.owner, &result, now);
         if let WriteResult::Failed(failure) = &result {
+            self.sources.note_refusal(request.resource, failure);
             let write = (request.verb, request.resource, &request.key);
             self.record_write_failure(&request.owner, write, failure, now);
         }
@@ -63,6 +65,9 @@ impl Engine {
             }
             Some(PendingRequest::SharedRead(LiveRead::Pods(namespace))) => {
                 self.on_pods_read(&namespace, result, now);
+            }
+            Some(PendingRequest::SharedRead(LiveRead::Source(cluster, read))) => {
+                self.on_source_read(&cluster, *read, result, now);
             }
             Some(PendingRequest::SharedRead(read)) => {
                 let is_failed = matches!(result, LiveReadResult::Failed(_));
@@ -110,6 +115,9 @@ impl Engine {
         let is_gone = owner.controller == Controller::Endpoints
             && matches!(read, LiveRead::Object(..))
             && result == LiveReadResult::Absent;
+        if matches!(result, LiveReadResult::Object(_)) {
+            self.compare_again(owner);
+        }
         let found = version_of(&result);
         let changes = self.observed.apply_read(read, result);
         self.apply_changes(changes, now);
@@ -117,6 +125,17 @@ impl Engine {
             self.on_endpoints_gone(&owner.key);
         }
         ReadOutcome::Applied(found)
+    }
+
+    /// Without a Service and Endpoints there is nothing that this key could be about.
+    pub(super) fn drop_key_if_gone(&mut self, key: &Key, now: MonotonicTime) {
+        let cache = self.observed.cache();
+        if !cache.contains(WatchedResource::Services, key)
+            && cache.import(key).is_none()
+            && !cache.contains(WatchedResource::Endpoints, key)
+        {
+            self.controllers.drop_key_if_idle(key, now);
+        }
     }
 
     /// They may have to be created again.
@@ -185,6 +204,9 @@ fn written(read: &LiveRead) -> Option<(PublishedResource, &Key)> {
     match read {
         LiveRead::Object(resource, key) => Some((*resource, key)),
         LiveRead::Service(key) => Some((PublishedResource::ServiceStatus, key)),
-        LiveRead::Node(_) | LiveRead::FieldManager(..) | LiveRead::Pods(_) => None,
+        LiveRead::Node(_)
+        | LiveRead::FieldManager(..)
+        | LiveRead::Pods(_)
+        | LiveRead::Source(..) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! An engine and the in-memory API server on one thread. A script can hold back watches and let
 //! requests fail; time advances only when the script says so.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use endpointd_engine::{
@@ -9,9 +9,9 @@ use endpointd_engine::{
 };
 use endpointd_memory_api::{MemoryApi, NamespaceState, write_result};
 use endpointd_model::{
-    EndpointSlice, Endpoints, EventRecord, Failure, FailureKind, Key, LiveRead, LiveReadResult,
-    Meta, Node, Object, Pod, PublishedResource, ResourceVersion, Service, Uid, WatchSignal,
-    WatchedResource, Write, WriteResult,
+    ClusterId, EndpointSlice, Endpoints, EventRecord, Failure, FailureKind, Key, LiveRead,
+    LiveReadResult, Meta, Node, Object, Pod, PublishedResource, ResourceVersion, Service, Uid,
+    WatchSignal, WatchedResource, Write, WriteResult,
 };
 
 /// A script that takes more steps does not converge.
@@ -23,7 +23,7 @@ pub struct Cluster {
     pub now: MonotonicTime,
     pub api: MemoryApi,
     /// The revision up to which each watch has delivered, in the order of `WatchedResource::ALL`.
-    delivered: [u64; 6],
+    delivered: [u64; WatchedResource::ALL.len()],
     held: BTreeSet<WatchedResource>,
     /// The faults of the next writes; later writes succeed.
     pub write_faults: VecDeque<WriteFault>,
@@ -48,6 +48,9 @@ pub struct Cluster {
     pub cannot_be_listed: Option<WatchedResource>,
     /// How often everything was listed again.
     pub n_relists: usize,
+    /// The API servers of other clusters; those that are not here do not answer.
+    pub sources: BTreeMap<ClusterId, MemoryApi>,
+    pub source_relists: Vec<(ClusterId, Option<WatchedResource>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -70,7 +73,7 @@ impl Cluster {
             engine: Engine::new(settings),
             now: MonotonicTime::START,
             api,
-            delivered: [0; 6],
+            delivered: [0; WatchedResource::ALL.len()],
             held: BTreeSet::new(),
             write_faults: VecDeque::new(),
             rejects: None,
@@ -86,6 +89,8 @@ impl Cluster {
             results: Vec::new(),
             cannot_be_listed: None,
             n_relists: 0,
+            sources: BTreeMap::new(),
+            source_relists: Vec::new(),
         }
     }
 
@@ -311,6 +316,9 @@ impl Cluster {
             }
             Effect::LiveRead { id, read } => self.answer_read(id, &read),
             Effect::Relist(kind) => self.list(kind),
+            Effect::RelistSource { cluster, resource } => {
+                self.source_relists.push((cluster, resource));
+            }
             Effect::RelistAll => {
                 self.n_relists += 1;
                 for resource in self.engine.watched_resources() {
@@ -365,7 +373,17 @@ impl Cluster {
             let message = "no response".into();
             return LiveReadResult::Failed(Failure { kind: FailureKind::ServerError, message });
         }
-        self.api.read(read).expect("no script corrupts an object")
+        let api = match read {
+            LiveRead::Source(cluster, _) => match self.sources.get(cluster) {
+                Some(api) => api,
+                None => {
+                    let (kind, message) = (FailureKind::Unreachable, "no response".into());
+                    return LiveReadResult::Failed(Failure { kind, message });
+                }
+            },
+            _ => &self.api,
+        };
+        api.read(read).expect("no script corrupts an object")
     }
 
     /// Delivers the oldest pending event of a watch that is not held.

@@ -161,3 +161,22 @@ fn edits_during_a_write_are_contested_too() {
     let asked = LiveRead::FieldManager(PublishedResource::Slices, slice);
     assert!(cluster.live_reads.contains(&asked), "{:?}", cluster.live_reads);
 }
+
+/// Refused repairs are limited by themselves; another client cannot have undone them.
+#[test]
+fn refused_repairs_do_not_make_a_key_contested() {
+    let mut cluster = converged(&[("web", 0)]);
+    cluster.rejects = Some(|_| true);
+    let mut slice = cluster.slices()[0].clone();
+    slice.meta.name = "by-hand".into();
+    slice.meta.uid = "by-hand".into();
+    let addresses = vec!["192.0.2.7".into()];
+    slice.endpoints = vec![Endpoint { addresses, ..Endpoint::default() }];
+    cluster.put_object(Object::Slice(slice));
+    cluster.advance(Duration::from_secs(20));
+    assert_eq!(cluster.sent.len(), 8, "two writes four times: {:?}", cluster.sent);
+    cluster.rejects = None;
+    cluster.advance(Duration::from_secs(31));
+    let published = cluster.slices();
+    assert_eq!((published.len(), published[0].endpoints.len()), (1, 0), "{:?}", cluster.sent);
+}

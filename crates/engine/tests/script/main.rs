@@ -2,6 +2,7 @@
 
 mod batch_period;
 mod cluster;
+mod clusters;
 mod contested;
 mod dry_run;
 mod imports;
@@ -12,11 +13,13 @@ mod mass_deletions;
 mod missing_objects;
 mod normal_operation;
 mod objects;
+mod random_clusters;
 mod random_faults;
 mod random_imports;
 mod refused_writes;
 mod request_failures;
 mod requests_in_flight;
+mod rollout;
 mod server_errors;
 mod short_pod_lists;
 mod starting;

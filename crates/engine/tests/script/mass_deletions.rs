@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use endpointd_model::{LiveRead, PublishedResource, WatchedResource};
+use endpointd_model::{LiveRead, PublishedResource, WatchedResource, Write};
 
 use crate::cluster::{Cluster, WriteFault};
 use crate::objects::{converged, key, manual_endpoints, service};
@@ -61,6 +61,22 @@ fn objects_left_by_services_deleted_before_the_start_are_deleted_slowly() {
     cluster.advance(Duration::from_secs(600));
     assert_eq!(n_deleted(&cluster), 100, "after all");
     assert!(!cluster.report().deletion_limiter.is_active);
+}
+
+/// A webhook is down: the writes are answered 500, and repeated.
+#[test]
+fn deletions_that_are_sent_again_count_once() {
+    let mut cluster = converged(&[]);
+    for n in 0..15 {
+        cluster.put_endpoints(&format!("left-{n:03}"));
+    }
+    cluster.rejects = Some(|write| matches!(write, Write::Delete(_)));
+    cluster.rejection = WriteFault::DroppedNoResponse;
+    cluster.restart();
+    cluster.advance(Duration::from_secs(30));
+    assert!(cluster.sent.len() > 3 * 15, "{:?}", cluster.sent);
+    let limiter = cluster.report().deletion_limiter;
+    assert_eq!((limiter.is_active, limiter.n_deletions_last_minute), (false, 15));
 }
 
 #[test]

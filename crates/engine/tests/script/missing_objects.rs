@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{Effect, Input};
+use endpointd_engine::{Effect, Input, RequestId};
 use endpointd_model::{
     Failure, FailureKind, Labels, LiveRead, LiveReadResult, Object, PublishedResource, WatchSignal,
     WatchedResource,
 };
 
+use crate::cluster::Cluster;
 use crate::objects::{addresses, converged, endpoints, key, node, pod, service};
 
 #[test]
@@ -68,9 +69,8 @@ fn failing_live_reads_prevent_deletes() {
     assert_eq!(cluster.sent, ["delete endpoints web"]);
 }
 
-/// While the process is suspended, the Service may be created again.
-#[test]
-fn absence_found_before_a_suspension_is_read_again() {
+/// `web` is deleted; the live read has found that, and its response is on the way.
+fn absence_on_the_way() -> (Cluster, RequestId, LiveRead) {
     let mut cluster = converged(&[("web", 1)]);
     cluster.remove_service(&key("web"));
     let (id, read) = loop {
@@ -80,8 +80,27 @@ fn absence_found_before_a_suspension_is_read_again() {
             None => assert!(cluster.deliver(), "no live read"),
         }
     };
-    let found = cluster.read_now(&read);
-    assert_eq!(found, LiveReadResult::Absent);
+    assert_eq!(cluster.read_now(&read), LiveReadResult::Absent);
+    (cluster, id, read)
+}
+
+/// The Service is created again, and a faulty list lacks it.
+#[test]
+fn absence_found_before_the_watch_reported_the_service_does_not_count() {
+    let (mut cluster, id, _) = absence_on_the_way();
+    cluster.put_service(service("web"));
+    while cluster.deliver() {}
+    cluster.list_nothing(WatchedResource::Services);
+    cluster.handle(Input::LiveReadResult(id, LiveReadResult::Absent));
+    cluster.run();
+    assert_eq!(cluster.sent, [""; 0]);
+}
+
+/// While the process is suspended, the Service may be created again.
+#[test]
+fn absence_found_before_a_suspension_is_read_again() {
+    let (mut cluster, id, read) = absence_on_the_way();
+    let found = LiveReadResult::Absent;
     cluster.now = cluster.now + Duration::from_secs(120);
     cluster.clear_log();
     cluster.handle(Input::LiveReadResult(id, found));

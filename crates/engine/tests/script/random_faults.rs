@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use endpointd_engine::{Input, Settings};
+use endpointd_engine::{AdditionDelay, Input, Settings};
 use endpointd_model::{Object, Phase, PublishedResource, Uid, WatchedResource};
 use endpointd_rng::SplitMix64;
 
@@ -74,6 +74,7 @@ fn edit_published(cluster: &mut Cluster, rng: &mut SplitMix64) {
         Object::Slice(slice) => drop(slice.endpoints.pop()),
         Object::Endpoints(endpoints) => endpoints.subsets.clear(),
         Object::ServiceStatus(status) => status.condition = None,
+        Object::MultiCluster(_) => return,
     }
     cluster.put_object(object);
 }
@@ -102,9 +103,23 @@ pub fn inject_fault(cluster: &mut Cluster, rng: &mut SplitMix64, settings: &Sett
     }
 }
 
+/// In every third run additions wait if one endpoint is ready already.
+fn settings(seed: u64) -> Settings {
+    let mut settings = Settings { seed, ..Settings::default() };
+    if seed.is_multiple_of(3) {
+        let addition_delay = AdditionDelay {
+            undelayed_endpoints: 1,
+            per_endpoint: Duration::from_millis(300),
+            max: Duration::from_secs(1),
+        };
+        settings.controllers.iter_mut().for_each(|one| one.addition_delay = addition_delay);
+    }
+    settings
+}
+
 fn run_random_faults(seed: u64) -> Cluster {
     let mut rng = SplitMix64::new(seed);
-    let mut cluster = Cluster::new(Settings { seed, ..Settings::default() });
+    let mut cluster = Cluster::new(settings(seed));
     cluster.put_node(node("n"));
     cluster.start();
     for _ in 0..STEPS {
@@ -114,7 +129,7 @@ fn run_random_faults(seed: u64) -> Cluster {
             6 => edit_published(&mut cluster, &mut rng),
             7 if rng.below(4) == 0 && cluster.has_node("n") => cluster.remove_node("n"),
             7 => cluster.put_node(node("n")),
-            _ => inject_fault(&mut cluster, &mut rng, &Settings::default()),
+            _ => inject_fault(&mut cluster, &mut rng, &settings(seed)),
         }
         if rng.below(3) > 0 {
             cluster.advance(Duration::from_millis(rng.below(700)));

@@ -13,7 +13,7 @@ use endpointd_model::{
 use endpointd_rng::SplitMix64;
 
 use crate::cluster::Cluster;
-use crate::imports::{grant, service, settings, slice};
+use crate::imports::pair::{grant, service, settings, slice};
 use crate::objects;
 use crate::random_faults::inject_fault;
 

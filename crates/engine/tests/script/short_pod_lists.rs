@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
-use endpointd_engine::{Effect, Input};
+use endpointd_engine::{Effect, Engine, Input, Settings};
 use endpointd_memory_api::NamespaceState;
-use endpointd_model::{Key, LiveRead, Pod, Service, WatchSignal, WatchedResource};
+use endpointd_model::{
+    EndpointSlice, Key, LiveRead, Object, Pod, PublishedResource, Service, WatchSignal,
+    WatchedResource,
+};
 
 use crate::cluster::Cluster;
 use crate::objects::{addresses, converged, endpoints, key, labels, pod, service, unready};
@@ -186,6 +189,83 @@ fn pod_that_is_listed_again_is_published_everywhere() {
     }
 }
 
+/// A new process whose first list of pods ends with these signals, and contains no pod.
+fn restart_without_pods(cluster: &mut Cluster, signals: Vec<WatchSignal>) {
+    cluster.engine = Engine::new(Settings::default());
+    cluster.clear_log();
+    for resource in WatchedResource::DEFAULT {
+        if resource == PODS {
+            cluster.drop_pending_events(PODS);
+            cluster.handle(Input::Watch(PODS, WatchSignal::InitStarted));
+            signals.iter().for_each(|one| cluster.handle(Input::Watch(PODS, one.clone())));
+            cluster.handle(Input::Watch(PODS, WatchSignal::InitDone(cluster.version())));
+        } else {
+            cluster.list(resource);
+        }
+    }
+    cluster.handle(Input::LeadershipAcquired);
+    cluster.run();
+}
+
+#[test]
+fn first_list_that_is_empty_unpublishes_nothing() {
+    let mut cluster = converged(&[("web", 3), ("api", 2)]);
+    cluster.change_pod(&key("web-0"), unready);
+    restart_without_pods(&mut cluster, Vec::new());
+    assert_eq!(cluster.live_reads, [pods_of("ns")], "one for the namespace");
+    assert_eq!(
+        endpoints(&cluster, "web"),
+        ["10.0.0.1 unready", "10.0.0.2 ready", "10.0.0.3 ready"]
+    );
+    assert_eq!(endpoints(&cluster, "api").len(), 2);
+    assert_eq!(addresses(&cluster, "web").len(), 3);
+    assert_eq!(cluster.sent.len(), 2, "a slice and Endpoints, for the pod: {:?}", cluster.sent);
+    assert_eq!(cluster.report().keys, []);
+}
+
+#[test]
+fn first_list_that_is_empty_unpublishes_nothing_while_reads_fail() {
+    let mut cluster = converged(&[("web", 2), ("api", 1)]);
+    cluster.remove_pod(&key("web-0"));
+    cluster.reads_fail = true;
+    restart_without_pods(&mut cluster, Vec::new());
+    cluster.advance(Duration::from_secs(60));
+    assert_eq!(cluster.sent, [""; 0]);
+    // Two controllers ask, every 5 s.
+    assert!((2..=30).contains(&cluster.live_reads.len()), "{:?}", cluster.live_reads);
+    cluster.reads_fail = false;
+    cluster.advance(Duration::from_secs(6));
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.2 ready"]);
+    assert_eq!(endpoints(&cluster, "api"), ["10.0.0.1 ready"]);
+}
+
+#[test]
+fn pods_deleted_while_no_process_ran_are_removed_after_one_read_of_their_namespace() {
+    let mut cluster = converged(&[("web", 3), ("api", 2), ("db", 1)]);
+    for gone in ["web-0", "web-2", "api-1"] {
+        cluster.remove_pod(&key(gone));
+    }
+    cluster.restart();
+    assert_eq!(cluster.live_reads, [pods_of("ns")]);
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.2 ready"]);
+    assert_eq!(addresses(&cluster, "api"), ["10.0.0.1"]);
+    cluster.clear_log();
+    cluster.remove_pod(&key("db-0"));
+    cluster.run();
+    assert_eq!((cluster.live_reads.len(), cluster.sent.len()), (0, 2), "an event needs no read");
+}
+
+/// Their Service must not wait for them.
+#[test]
+fn pods_that_cannot_be_decoded_at_the_start_are_unpublished() {
+    let mut cluster = converged(&[("web", 1)]);
+    let broken =
+        WatchSignal::DecodeError { key: key("web-0"), reason: "the phase is no string".into() };
+    restart_without_pods(&mut cluster, vec![broken]);
+    assert_eq!(endpoints(&cluster, "web"), [""; 0]);
+    assert_eq!(cluster.live_reads, []);
+}
+
 fn many_services() -> Cluster {
     let names: Vec<String> = (0..N_SERVICES).map(|n| format!("s{n:02}")).collect();
     let services: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 2)).collect();
@@ -231,4 +311,20 @@ fn pods_whose_deletion_the_watch_reports_are_not_limited() {
     cluster.run();
     assert_eq!((n_empty(&cluster), cluster.live_reads.len()), (N_SERVICES, 0));
     assert!(!cluster.report().deletion_limiter.is_active);
+}
+
+/// The pod was published by nobody when the key was planned first; another leader publishes it later.
+#[test]
+fn pods_that_another_client_publishes_are_kept_although_no_list_has_contained_them() {
+    let mut cluster = converged(&[("web", 1)]);
+    let published = cluster.slices()[0].clone();
+    cluster.put_object(Object::Slice(EndpointSlice { endpoints: Vec::new(), ..published.clone() }));
+    cluster.remove_object(PublishedResource::Endpoints, &key("web"));
+    restart_without_pods(&mut cluster, Vec::new());
+    assert_eq!(endpoints(&cluster, "web"), [""; 0], "the list is empty, and nothing shows that");
+    cluster.clear_log();
+    cluster.put_object(Object::Slice(published));
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"]);
+    assert_eq!(cluster.live_reads, [pods_of("ns")]);
 }

@@ -47,6 +47,7 @@ impl World {
         match kind {
             "published" => return self.publish(),
             "complete" => return self.objects.complete(name),
+            "more-pods-elsewhere" => return self.objects.more_elsewhere("Pod"),
             "honoring-annotation" => {
                 self.settings.tolerate_unready_annotation = AnnotationPolicy::Honor;
                 return;
@@ -100,7 +101,8 @@ impl World {
             let indexed = cluster.index();
             let carried = CarriedState::default();
             let plan = |key| indexed.plan(controller, &key, &carried, &self.settings);
-            let plans: Vec<_> = indexed.keys(controller).into_iter().map(plan).collect();
+            let plans: Vec<_> =
+                indexed.keys(controller, &Settings::default()).into_iter().map(plan).collect();
             let mut cluster = cluster.clone();
             let writes = plans.iter().flat_map(|plan| &plan.writes);
             for write in writes {
@@ -122,7 +124,7 @@ impl World {
             objects: &self.objects,
             indexed: &indexed,
             now: now(),
-            settings: self.settings,
+            settings: self.settings.clone(),
             controller: None,
             mode: Mode::Observed,
         };

@@ -21,6 +21,10 @@ impl Capacity {
     }
 }
 
+pub fn n_ready(subsets: &[Subset]) -> usize {
+    subsets.iter().map(|subset| subset.addresses.len()).sum()
+}
+
 pub fn n_addresses(subsets: &[Subset]) -> usize {
     subsets.iter().map(|subset| subset.addresses.len() + subset.not_ready_addresses.len()).sum()
 }
@@ -31,7 +35,7 @@ pub fn truncate(mut subsets: Vec<Subset>) -> (Vec<Subset>, Capacity) {
     if n_addresses(&subsets) <= ADDRESSES_MAX {
         return (subsets, Capacity::Under);
     }
-    let n_ready: usize = subsets.iter().map(|subset| subset.addresses.len()).sum();
+    let n_ready = n_ready(&subsets);
     if n_ready > ADDRESSES_MAX {
         subsets.iter_mut().for_each(|subset| subset.not_ready_addresses.clear());
         cut(subsets.iter_mut().map(|subset| &mut subset.addresses).collect(), ADDRESSES_MAX);

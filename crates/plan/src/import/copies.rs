@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    AddressType, Endpoint, EndpointSlice, Key, Labels, Meta, OwnerRef, Service, SharedStr,
-    is_forbidden_endpoint_ip, names, parse_ip,
+    AddressType, Endpoint, EndpointSlice, Key, Labels, Meta, OwnerRef, Selection, Service,
+    SharedStr, is_forbidden_endpoint_ip, is_imported_copy, names, parse_ip,
 };
 
 use super::ImportSnapshot;
@@ -26,17 +26,17 @@ struct Copy<'a> {
 
 impl<'a> Copies<'a> {
     pub fn of(
-        service: &Service,
+        (service, manager): (&Service, &str),
         key: &Key,
         ports: &PortMap,
         source_slices: &[&'a EndpointSlice],
     ) -> Self {
-        let meta = meta(service);
+        let meta = meta(service, manager);
         let types: Vec<AddressType> = families(service).into_iter().map(Into::into).collect();
         let is_source = |slice: &&&EndpointSlice| {
             slice.meta.namespace == key.namespace
                 && slice.meta.labels.has(names::SERVICE_NAME, &key.name)
-                && !slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_IMPORT)
+                && !is_imported_copy(&slice.meta.labels)
                 && types.contains(&slice.address_type)
         };
         let mut sources: Vec<&EndpointSlice> =
@@ -57,13 +57,13 @@ impl<'a> Copies<'a> {
     }
 
     /// The writes that lead from the observed slices to these.
-    pub fn plan(self, service: &Service, snapshot: &ImportSnapshot) -> Plan {
+    pub fn plan(self, service: &Service, snapshot: &ImportSnapshot, manager: &str) -> Plan {
         let mut plan = Plan { carried: snapshot.carried.clone(), ..Plan::default() };
         plan.counts.n_desired = self.n_endpoints();
         plan.counts.n_slices = self.n_slices();
         plan.counts.n_slices_desired = self.n_slices();
         let mut by_type: BTreeMap<AddressType, Vec<SliceAction>> = BTreeMap::new();
-        for action in self.actions(service, snapshot) {
+        for action in self.actions(service, snapshot, manager) {
             let address_type = match &action {
                 SliceAction::Create(slice) | SliceAction::Update(slice) => &slice.address_type,
                 SliceAction::Keep(slice) | SliceAction::Delete(slice) => &slice.address_type,
@@ -82,16 +82,30 @@ impl<'a> Copies<'a> {
         plan
     }
 
-    fn actions<'s>(self, service: &Service, snapshot: &ImportSnapshot<'s>) -> Vec<SliceAction<'s>> {
+    fn actions<'s>(
+        self,
+        service: &Service,
+        snapshot: &ImportSnapshot<'s>,
+        manager: &str,
+    ) -> Vec<SliceAction<'s>> {
         let owner = CopyOwner {
             namespace: &service.namespace,
-            manager: names::MANAGED_BY_IMPORT,
+            manager,
             name_labels: &[(names::SERVICE_NAME, &service.name)],
             uid: Some(&service.uid),
         };
         let name = |source: &&EndpointSlice, ordinal| imported_name(&service.name, source, ordinal);
-        let mut observed =
-            ObservedCopies::of(&owner, &snapshot.slices, &snapshot.source_slices, name);
+        // A copy that somebody labelled as one of the endpointslice controller is that controller's as
+        // soon as the Service has a selector.
+        let has_pods = matches!(service.selection(), Selection::Pods(_));
+        let is_ours = |slice: &&EndpointSlice| {
+            !has_pods || !slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
+        };
+        let slices: Vec<&EndpointSlice> = snapshot.slices.iter().copied().filter(is_ours).collect();
+        let former = former_sources(&slices);
+        let sources: Vec<&EndpointSlice> =
+            snapshot.source_slices.iter().copied().chain(&former).collect();
+        let mut observed = ObservedCopies::of(&owner, &slices, &sources, name);
         let mut actions: Vec<SliceAction> = Vec::new();
         for Copy { source, mut slice } in self.0 {
             let existing =
@@ -109,16 +123,26 @@ impl<'a> Copies<'a> {
     }
 }
 
+/// The source slices that slices of the consumer's namespace name, with what their copies are called
+/// after. A copy whose labels somebody edited is known by its name although its source is gone.
+fn former_sources(slices: &[&EndpointSlice]) -> Vec<EndpointSlice> {
+    let source = |copy: &&EndpointSlice| {
+        let (namespace, name) = copy.meta.annotations.get(names::SOURCE_SLICE)?.split_once('/')?;
+        let meta = Meta { namespace: namespace.into(), name: name.into(), ..Meta::default() };
+        let address_type = copy.address_type.clone();
+        Some(EndpointSlice { meta, address_type, ..EndpointSlice::default() })
+    };
+    slices.iter().filter_map(source).collect()
+}
+
 /// The metadata of every copy. Labels are only ours: those of the source are not the consumer's.
-fn meta(service: &Service) -> Meta {
+fn meta(service: &Service, manager: &str) -> Meta {
     let headless = service.is_labelled_headless().then_some((names::HEADLESS, ""));
-    let labels: Labels = [
-        (names::SERVICE_NAME, service.name.as_ref()),
-        (names::MANAGED_BY, names::MANAGED_BY_IMPORT),
-    ]
-    .into_iter()
-    .chain(headless)
-    .collect();
+    let labels: Labels =
+        [(names::SERVICE_NAME, service.name.as_ref()), (names::MANAGED_BY, manager)]
+            .into_iter()
+            .chain(headless)
+            .collect();
     let owner = OwnerRef {
         api_version: "v1".into(),
         kind: "Service".into(),
@@ -139,11 +163,13 @@ fn meta(service: &Service) -> Meta {
 fn copy(source: &EndpointSlice, meta: &Meta, ports: &PortMap) -> Option<EndpointSlice> {
     let ports = ports.ports_of(source)?;
     let trigger_time = source.meta.annotations.get(names::TRIGGER_TIME);
+    let source_slice = source.meta.key().to_string();
     let annotations = trigger_time.map(|time| (names::TRIGGER_TIME, time.as_ref()));
+    let annotations = annotations.into_iter().chain([(names::SOURCE_SLICE, source_slice.as_ref())]);
     let is_valid = |endpoint: &&Endpoint| endpoint.addresses.iter().all(is_allowed);
     let endpoints = source.endpoints.iter().filter(is_valid).map(without_hints);
     Some(EndpointSlice {
-        meta: Meta { annotations: annotations.into_iter().collect(), ..meta.clone() },
+        meta: Meta { annotations: annotations.collect(), ..meta.clone() },
         address_type: source.address_type.clone(),
         endpoints: endpoints.collect(),
         ports,

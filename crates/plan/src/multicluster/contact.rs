@@ -25,6 +25,23 @@ pub enum SourceState {
     Removed,
 }
 
+impl SourceState {
+    /// Every state, without its time.
+    pub const NAMES: [&str; 6] = ["Unknown", "InSync", "Lost", "Demoted", "Expired", "Removed"];
+
+    /// One word for metrics, JSON, and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unknown => "Unknown",
+            Self::InSync => "InSync",
+            Self::Lost { .. } => "Lost",
+            Self::Demoted { .. } => "Demoted",
+            Self::Expired => "Expired",
+            Self::Removed => "Removed",
+        }
+    }
+}
+
 /// The history of contacts with one source cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contact {

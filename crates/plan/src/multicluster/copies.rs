@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    ClusterId, Endpoint, EndpointSlice, Family, Hints, ImportType, Labels, Meta, ServiceImport,
-    SharedStr, TrafficDistribution, derived_name, names,
+    ClusterId, DeleteTarget, Endpoint, EndpointSlice, Family, Hints, ImportType, Labels, Meta,
+    Object, PublishedResource, ServiceImport, SharedStr, TrafficDistribution, Write, derived_name,
+    names,
 };
 
 use super::contact::SourceState;
@@ -12,9 +13,6 @@ use super::derived::owner;
 use super::members::{Member, Members, Place, SourceReport, family};
 use super::merge::Effective;
 use super::ports::PortMap;
-use super::write::{
-    MultiClusterObject, MultiClusterResource, MultiClusterTarget, MultiClusterWrite,
-};
 use super::{MultiClusterSnapshot, Zones, freshness};
 use crate::import::is_allowed;
 use crate::observed_copies::{CopyOwner, ObservedCopies};
@@ -133,7 +131,7 @@ impl<'a> Copies<'a> {
         snapshot: &MultiClusterSnapshot,
         members: &Members,
         import: &ServiceImport,
-    ) -> Vec<MultiClusterWrite> {
+    ) -> Vec<Write> {
         let derived = derived_name(&snapshot.key);
         let owner = CopyOwner {
             namespace: &snapshot.key.namespace,
@@ -154,7 +152,7 @@ impl<'a> Copies<'a> {
                 Err(name) => {
                     let mut slice = copy.slice;
                     slice.meta.name = name;
-                    writes.push(MultiClusterWrite::Create(MultiClusterObject::Slice(slice)));
+                    writes.push(Write::Create(Object::Slice(slice)));
                 }
             }
         }
@@ -164,10 +162,7 @@ impl<'a> Copies<'a> {
 }
 
 /// The deletion of all slices of the key that are ours, except those of unknown clusters.
-pub fn all_deleted(
-    snapshot: &MultiClusterSnapshot,
-    members: Option<&Members>,
-) -> Vec<MultiClusterWrite> {
+pub fn all_deleted(snapshot: &MultiClusterSnapshot, members: Option<&Members>) -> Vec<Write> {
     let derived = derived_name(&snapshot.key);
     let owner = CopyOwner {
         namespace: &snapshot.key.namespace,
@@ -189,8 +184,8 @@ fn name_labels<'s>(
     [(names::IMPORT_NAME, &snapshot.key.name), (names::SERVICE_NAME, derived)]
 }
 
-fn delete(slice: &EndpointSlice) -> MultiClusterWrite {
-    MultiClusterWrite::Delete(MultiClusterTarget::of(MultiClusterResource::Slices, &slice.meta))
+fn delete(slice: &EndpointSlice) -> Write {
+    Write::Delete(DeleteTarget::of(PublishedResource::Slices, &slice.meta))
 }
 
 /// Imported slices are not exported again, so there are no loops.
@@ -325,11 +320,11 @@ fn hints(endpoint: &Endpoint, member: &Member, effective: &Effective) -> Option<
 }
 
 /// None if only annotations differ: they alone are no reason to write.
-fn update(observed: &EndpointSlice, slice: EndpointSlice) -> Option<MultiClusterWrite> {
+fn update(observed: &EndpointSlice, slice: EndpointSlice) -> Option<Write> {
     let is_current = observed.meta.labels == slice.meta.labels
         && observed.meta.owners == slice.meta.owners
         && observed.ports == slice.ports
         && observed.endpoints == slice.endpoints;
-    let update = || MultiClusterObject::Slice(reuse_name_of(observed, slice));
-    (!is_current).then(|| MultiClusterWrite::Update(update()))
+    let update = || Object::Slice(reuse_name_of(observed, slice));
+    (!is_current).then(|| Write::Update(update()))
 }

@@ -1,14 +1,15 @@
 //! The derived Service: without selector, it gives the import addresses that kube-proxy serves (M5).
 
 use endpointd_model::{
-    DerivedService, Family, ImportType, Labels, Meta, OwnerRef, ServiceImport, SharedStr,
-    derived_name, names,
+    DeleteTarget, DerivedService, Family, ImportType, Labels, Meta, MultiClusterResource, OwnerRef,
+    PublishedResource, ServiceImport, SharedStr, derived_name, names,
 };
 
 use super::merge::Effective;
 use super::ports;
-use super::write::{MultiClusterResource, MultiClusterTarget};
 use super::{Adoption, MultiClusterSnapshot};
+
+const DERIVED: PublishedResource = PublishedResource::MultiCluster(MultiClusterResource::Derived);
 
 /// What becomes of the derived Service.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +20,7 @@ pub enum Derived {
     Update(DerivedService),
     Keep(DerivedService),
     /// It is not needed, or it must be created again.
-    Delete(MultiClusterTarget),
+    Delete(DeleteTarget),
     /// It must be gone before another can be created.
     BeingDeleted,
     /// Somebody else's Service has the name.
@@ -73,17 +74,15 @@ pub fn derived_service(snapshot: &MultiClusterSnapshot, effective: &Effective) -
         }
         // The new import must be there first.
         None if is_needed => Derived::Unneeded,
-        Some(_) | None => {
-            Derived::Delete(MultiClusterTarget::of(MultiClusterResource::Services, &observed.meta))
-        }
+        Some(_) | None => Derived::Delete(DeleteTarget::of(DERIVED, &observed.meta)),
     }
 }
 
 /// The derived Service that must go because nobody exports, if it is ours.
-pub fn deleted(snapshot: &MultiClusterSnapshot) -> Option<MultiClusterTarget> {
+pub fn deleted(snapshot: &MultiClusterSnapshot) -> Option<DeleteTarget> {
     let observed = snapshot.derived?;
     let is_deletable = is_ours(snapshot, observed) && !observed.meta.is_deleting();
-    is_deletable.then(|| MultiClusterTarget::of(MultiClusterResource::Services, &observed.meta))
+    is_deletable.then(|| DeleteTarget::of(DERIVED, &observed.meta))
 }
 
 fn is_ours(snapshot: &MultiClusterSnapshot, service: &DerivedService) -> bool {

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_model::{
-    ClusterId, DerivedService, EndpointSlice, Family, Key, Meta, ResourceVersion, Service,
-    ServiceExport, ServiceImport, Timestamp, Uid, derived_name, names,
+    ClusterId, DeleteTarget, DerivedService, EndpointSlice, Family, Key, Meta, MultiClusterObject,
+    MultiClusterResource, Object, PublishedResource, ResourceVersion, Service, ServiceExport,
+    ServiceImport, Timestamp, Uid, Write, derived_name, names,
 };
 
-use super::write::{MultiClusterResource, MultiClusterTarget};
 use super::{
-    ImportNamespace, MultiClusterObject, MultiClusterPlan, MultiClusterSettings,
-    MultiClusterSnapshot, MultiClusterWrite, SourceCluster, SourceState, Zones, multicluster,
+    ImportNamespace, MultiClusterPlan, MultiClusterSettings, MultiClusterSnapshot, SourceCluster,
+    SourceState, Zones, multicluster,
 };
 
 /// A clusterset as one of its clusters sees it.
@@ -116,7 +116,7 @@ impl ClusterSetState {
 
     /// Plans and applies until nothing is left to write, and returns the writes in their order with
     /// the last plan. Addresses are not assigned, so the derived Service has none.
-    pub fn settle(&mut self, key: &Key) -> (Vec<MultiClusterWrite>, MultiClusterPlan) {
+    pub fn settle(&mut self, key: &Key) -> (Vec<Write>, MultiClusterPlan) {
         const ROUNDS_MAX: usize = 10;
         let mut writes = Vec::new();
         let mut plan = self.plan(key);
@@ -133,26 +133,21 @@ impl ClusterSetState {
 
     /// Applies a write as an API server does that accepts it: a new object gets a uid, every change
     /// a new resourceVersion.
-    pub fn apply(&mut self, write: &MultiClusterWrite) {
+    pub fn apply(&mut self, write: &Write) {
         self.n_applied += 1;
         let version = ResourceVersion::from(900_000 + self.n_applied);
         match write {
-            MultiClusterWrite::Create(object) | MultiClusterWrite::Update(object) => {
-                self.store(object.clone(), version);
+            Write::Create(Object::Slice(slice)) | Write::Update(Object::Slice(slice)) => {
+                let mut slice = slice.clone();
+                stamp(&mut slice.meta, version);
+                self.home.slices.insert(slice.meta.key(), slice);
             }
-            MultiClusterWrite::Delete(target) => self.delete(target),
-            MultiClusterWrite::ImportStatus(import) => {
-                if let Some(stored) = self.imports.get_mut(&import.meta.key()) {
-                    stored.status = import.status.clone();
-                    stored.meta.resource_version = version;
-                }
-            }
-            MultiClusterWrite::ExportStatus(export) => {
-                if let Some(stored) = self.home.exports.get_mut(&export.meta.key()) {
-                    stored.conditions.clone_from(&export.conditions);
-                    stored.meta.resource_version = version;
-                }
-            }
+            Write::Create(Object::MultiCluster(object))
+            | Write::Update(Object::MultiCluster(object)) => self.store(object.clone(), version),
+            Write::Delete(DeleteTarget { resource, key, .. }) => self.delete(*resource, key),
+            // No plan of this controller has them.
+            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
+            | Write::Update(Object::Endpoints(_) | Object::ServiceStatus(_)) => {}
         }
     }
 
@@ -169,18 +164,35 @@ impl ClusterSetState {
                 stamp(&mut service.meta, version);
                 self.derived.insert(service.meta.key(), service);
             }
-            MultiClusterObject::Slice(mut slice) => {
-                stamp(&mut slice.meta, version);
-                self.home.slices.insert(slice.meta.key(), slice);
+            MultiClusterObject::ImportStatus(import) => {
+                if let Some(stored) = self.imports.get_mut(&import.meta.key()) {
+                    stored.status = import.status;
+                    stored.meta.resource_version = version;
+                }
+            }
+            MultiClusterObject::ExportStatus(export) => {
+                if let Some(stored) = self.home.exports.get_mut(&export.meta.key()) {
+                    stored.conditions = export.conditions;
+                    stored.meta.resource_version = version;
+                }
             }
         }
     }
 
-    fn delete(&mut self, target: &MultiClusterTarget) {
-        match target.resource {
-            MultiClusterResource::Imports => drop(self.imports.remove(&target.key)),
-            MultiClusterResource::Services => drop(self.derived.remove(&target.key)),
-            MultiClusterResource::Slices => drop(self.home.slices.remove(&target.key)),
+    fn delete(&mut self, resource: PublishedResource, key: &Key) {
+        match resource {
+            PublishedResource::Slices => drop(self.home.slices.remove(key)),
+            PublishedResource::MultiCluster(MultiClusterResource::Imports) => {
+                self.imports.remove(key);
+            }
+            PublishedResource::MultiCluster(MultiClusterResource::Derived) => {
+                self.derived.remove(key);
+            }
+            PublishedResource::MultiCluster(
+                MultiClusterResource::ImportStatus | MultiClusterResource::ExportStatus,
+            )
+            | PublishedResource::Endpoints
+            | PublishedResource::ServiceStatus => {}
         }
     }
 }

@@ -4,16 +4,15 @@
 use std::collections::BTreeSet;
 
 use endpointd_model::{
-    ClusterId, Condition, ConditionStatus, ImportType, Meta, ServiceExport, ServiceImportStatus,
-    SharedStr, SliceObjects, Timestamp, derived_name,
+    ClusterId, Condition, ConditionStatus, ImportType, Meta, MultiClusterObject, ServiceExport,
+    ServiceImportStatus, SharedStr, SliceObjects, Timestamp, Write, derived_name,
 };
 
 use super::copies::{Copies, Overlap};
 use super::derived::Derived;
 use super::members::{ExportState, Members, export_state};
 use super::merge::{Effective, Merged};
-use super::write::MultiClusterWrite;
-use super::{Foreign, MultiClusterSnapshot, listed};
+use super::{Foreign, MultiClusterSnapshot, listed, object};
 
 /// A condition without what its history adds.
 struct Statement {
@@ -53,7 +52,7 @@ pub fn export_write(
     members: &Members,
     merged: Option<&Merged>,
     foreign: Foreign,
-) -> Option<MultiClusterWrite> {
+) -> Option<Write> {
     let export = snapshot.home.export?;
     let state = export_state(&snapshot.home);
     let mut statements = match state {
@@ -74,7 +73,8 @@ pub fn export_write(
     }
     let conditions = stated(&export.conditions, &export.meta, statements, snapshot.now);
     (conditions != export.conditions)
-        .then(|| MultiClusterWrite::ExportStatus(ServiceExport { conditions, ..export.clone() }))
+        .then(|| ServiceExport { conditions, ..export.clone() })
+        .map(|export| Write::Update(object(MultiClusterObject::ExportStatus(export))))
 }
 
 fn invalid(reason: &str, message: String) -> Vec<Statement> {

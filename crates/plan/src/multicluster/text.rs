@@ -4,63 +4,52 @@
 use std::fmt;
 
 use endpointd_model::{
-    Condition, DerivedService, EndpointSlice, ImportPort, ImportType, ServiceImport,
-    ServiceImportSpec, SessionAffinity, names,
+    Condition, DerivedService, EndpointSlice, ImportPort, ImportType, MultiClusterObject, Object,
+    ServiceImport, ServiceImportSpec, SessionAffinity, Write, names,
 };
 
-use super::{MultiClusterObject, MultiClusterPlan, MultiClusterWrite};
+use super::MultiClusterPlan;
 use crate::text::{slice_head, slice_text};
 
 impl fmt::Display for MultiClusterPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<String> = self.writes.iter().map(ToString::to_string).collect();
+        let lines: Vec<String> = self.writes.iter().map(write_line).collect();
         f.write_str(&lines.join("\n"))
     }
 }
 
-impl fmt::Display for MultiClusterWrite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            // The derived part of a name carries no information for a reader.
-            Self::Create(MultiClusterObject::Slice(slice)) => source(slice),
-            Self::Create(_)
-            | Self::Update(_)
-            | Self::Delete(_)
-            | Self::ImportStatus(_)
-            | Self::ExportStatus(_) => self.key().name.to_string(),
-        };
-        write!(f, "{} {} {name}", self.verb(), self.resource())?;
-        match self {
-            Self::Create(object) | Self::Update(object) => f.write_str(&content(object)),
-            Self::Delete(_) => Ok(()),
-            Self::ImportStatus(import) => f.write_str(&import_status(import)),
-            Self::ExportStatus(export) => f.write_str(&conditions(&export.conditions)),
-        }
-    }
+fn write_line(write: &Write) -> String {
+    let name = match write {
+        // The derived part of a name carries no information for a reader.
+        Write::Create(Object::Slice(slice)) => source(slice),
+        Write::Create(_) | Write::Update(_) | Write::Delete(_) => write.key().name.to_string(),
+    };
+    let content = write.object().map(content).unwrap_or_default();
+    format!("{} {} {name}{content}", write.verb(), write.resource().as_str())
 }
 
-impl MultiClusterWrite {
-    /// What the write says, in one line; nothing for a delete.
-    pub fn summary(&self) -> String {
-        let states = |conditions: &[Condition]| {
-            let of = |one: &Condition| format!("{}={}", one.condition_type, one.status.as_str());
-            conditions.iter().map(of).collect::<Vec<_>>().join(", ")
-        };
-        match self {
-            Self::Create(MultiClusterObject::Slice(slice))
-            | Self::Update(MultiClusterObject::Slice(slice)) => {
-                let cluster =
-                    slice.meta.labels.get(names::SOURCE_CLUSTER).map_or("?", AsRef::as_ref);
-                let n_ready = slice.endpoints.iter().filter(|one| one.is_ready()).count();
-                let n = slice.endpoints.len();
-                let noun = if n == 1 { "endpoint" } else { "endpoints" };
-                format!("{cluster}: {}: {n} {noun}, {n_ready} ready", slice_head(slice))
-            }
-            Self::Create(object) | Self::Update(object) => content(object).trim().to_owned(),
-            Self::Delete(_) => String::new(),
-            Self::ImportStatus(import) => states(&import.status.conditions),
-            Self::ExportStatus(export) => states(&export.conditions),
+/// What a write of such a plan says, in one line; nothing for a delete.
+pub fn write_summary(write: &Write) -> String {
+    let states = |conditions: &[Condition]| {
+        let of = |one: &Condition| format!("{}={}", one.condition_type, one.status.as_str());
+        conditions.iter().map(of).collect::<Vec<_>>().join(", ")
+    };
+    match write.object() {
+        Some(Object::Slice(slice)) => {
+            let cluster = slice.meta.labels.get(names::SOURCE_CLUSTER).map_or("?", AsRef::as_ref);
+            let n_ready = slice.endpoints.iter().filter(|one| one.is_ready()).count();
+            let n = slice.endpoints.len();
+            let noun = if n == 1 { "endpoint" } else { "endpoints" };
+            format!("{cluster}: {}: {n} {noun}, {n_ready} ready", slice_head(slice))
         }
+        Some(Object::MultiCluster(MultiClusterObject::ImportStatus(import))) => {
+            states(&import.status.conditions)
+        }
+        Some(Object::MultiCluster(MultiClusterObject::ExportStatus(export))) => {
+            states(&export.conditions)
+        }
+        Some(object) => content(object).trim().to_owned(),
+        None => String::new(),
     }
 }
 
@@ -71,11 +60,21 @@ fn source(slice: &EndpointSlice) -> String {
     format!("{cluster}:{name}")
 }
 
-fn content(object: &MultiClusterObject) -> String {
+fn content(object: &Object) -> String {
+    match object {
+        Object::Slice(slice) => slice_text(slice),
+        Object::MultiCluster(object) => multicluster_text(object),
+        // No plan of this controller has them.
+        Object::Endpoints(_) | Object::ServiceStatus(_) => String::new(),
+    }
+}
+
+pub fn multicluster_text(object: &MultiClusterObject) -> String {
     match object {
         MultiClusterObject::Import(import) => import_text(&import.spec),
+        MultiClusterObject::ImportStatus(import) => import_status(import),
+        MultiClusterObject::ExportStatus(export) => conditions(&export.conditions),
         MultiClusterObject::Derived(service) => derived_text(service),
-        MultiClusterObject::Slice(slice) => slice_text(slice),
     }
 }
 

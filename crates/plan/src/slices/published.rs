@@ -51,6 +51,10 @@ impl<'a> PublishedPod<'a> {
         Some(Self { pod, conditions, hostname: pods::hostname(pod, service), zone, addresses })
     }
 
+    pub fn is_ready(&self) -> bool {
+        self.conditions.ready == Some(true)
+    }
+
     fn has_addresses(&self, observed: &[SharedStr]) -> bool {
         match (&self.addresses, observed) {
             (PodAddresses::One(ip), [text]) => *IpStr::new(*ip) == **text,

@@ -11,6 +11,8 @@ const RESERVED_LABELS: [&str; 3] = [names::SERVICE_NAME, names::MANAGED_BY, name
 
 pub struct Template<'a> {
     service: &'a Service,
+    /// The value of the managed-by label.
+    manager: &'a SharedStr,
     /// The Service's labels without the reserved ones.
     inherited: Labels,
     /// All labels a slice should carry.
@@ -19,15 +21,15 @@ pub struct Template<'a> {
 
 impl<'a> Template<'a> {
     /// Upstream: `setEndpointSliceLabels`.
-    pub fn of(service: &'a Service) -> Self {
+    pub fn of(service: &'a Service, manager: &'a SharedStr) -> Self {
         let inherited: Labels = inherited(&service.labels).collect();
         let mut labels = inherited.to_map();
         labels.insert(names::SERVICE_NAME.into(), service.name.clone());
-        labels.insert(names::MANAGED_BY.into(), names::MANAGED_BY_SLICES.into());
+        labels.insert(names::MANAGED_BY.into(), manager.clone());
         if service.is_labelled_headless() {
             labels.insert(names::HEADLESS.into(), SharedStr::default());
         }
-        Self { service, inherited, labels: labels.into_iter().collect() }
+        Self { service, manager, inherited, labels: labels.into_iter().collect() }
     }
 
     /// The slices that the controller considers (4.3), sorted by name. Slices that are being
@@ -37,7 +39,7 @@ impl<'a> Template<'a> {
             let meta = &slice.meta;
             meta.namespace == self.service.namespace
                 && meta.labels.has(names::SERVICE_NAME, &self.service.name)
-                && meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
+                && meta.labels.has(names::MANAGED_BY, self.manager)
                 && !meta.is_deleting()
         };
         let mut observed: Vec<_> = slices.iter().filter(is_managed).copied().collect();

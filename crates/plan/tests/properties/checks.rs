@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use endpointd_model::{
     Controller, EndpointSlice, Family, Object, Pod, PodIp, Selection, Service, SharedStr,
-    TolerateUnready, TopologyMode, Write, is_forbidden_endpoint_ip, names,
+    SliceManagers, TolerateUnready, TopologyMode, Write, is_forbidden_endpoint_ip, names,
 };
 use endpointd_plan::{
     AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, Plan, ServicesSeen, Settings,
     endpoints, mirror, publishes_not_ready, slices,
 };
 
-use crate::generators::{Case, key};
+use crate::generators::{Case, another_instance, key};
 
 /// Checks all properties at once, because generating a cluster state costs more than the checks.
 pub fn check(case: &Case, controller: Controller) {
@@ -21,10 +21,11 @@ pub fn check(case: &Case, controller: Controller) {
     only_what_is_left_behind_is_deleted(case, controller, &plan);
     a_missing_service_can_belong_to_another_instance(case, &plan);
     writes_have_preconditions(&plan);
-    only_managed_objects_are_written(&case.cluster, controller, &plan);
+    only_managed_objects_are_written(case, controller, &plan);
     no_slice_exceeds_the_maximum(case, controller, &plan);
     let after = applied(&case.cluster, &plan.writes);
     the_next_plan_is_empty(case, controller, &after, &plan);
+    instances_do_not_touch_each_other(case, controller, &after);
     if controller == Controller::Slices {
         every_eligible_pod_is_published_once(case, &after);
     }
@@ -67,8 +68,8 @@ fn input_order_does_not_matter(case: &Case, controller: Controller, plan: &Plan)
             snapshot.slices.reverse();
             mirror(&snapshot, &case.settings)
         }
-        Controller::Import => {
-            panic!("tests/properties/import.rs has the properties of this controller")
+        Controller::Import | Controller::MultiCluster => {
+            panic!("tests/properties has the properties of this controller in its own file")
         }
     };
     assert_eq!(&shuffled, plan, "the plan depends on the order of the input");
@@ -127,25 +128,17 @@ fn writes_have_preconditions(plan: &Plan) {
     }
 }
 
-fn manager(controller: Controller) -> &'static str {
-    match controller {
-        Controller::Slices => names::MANAGED_BY_SLICES,
-        Controller::Mirror => names::MANAGED_BY_MIRROR,
-        Controller::Import => names::MANAGED_BY_IMPORT,
-        Controller::Endpoints => "",
-    }
-}
-
-fn only_managed_objects_are_written(cluster: &ClusterState, controller: Controller, plan: &Plan) {
+fn only_managed_objects_are_written(case: &Case, controller: Controller, plan: &Plan) {
+    let managers = &case.settings.managers;
     for write in &plan.writes {
         assert_eq!(write.key().namespace.as_ref(), "ns");
-        let observed = cluster.slices.get(&write.key());
+        let observed = case.cluster.slices.get(&write.key());
         match (controller, write) {
             (Controller::Endpoints, _) => assert_eq!(write.key(), key()),
             (_, Write::Create(_)) => assert!(observed.is_none(), "the name is taken:\n{plan}"),
             (_, Write::Update(_) | Write::Delete(_)) => {
                 let meta = &observed.expect("an observed slice").meta;
-                assert!(meta.labels.has(names::MANAGED_BY, manager(controller)), "{plan}");
+                assert_eq!(managers.controller(&meta.labels), Some(controller), "{plan}");
                 assert!(meta.labels.has(names::SERVICE_NAME, "web"), "{plan}");
                 assert!(!meta.is_deleting(), "{plan}");
             }
@@ -157,7 +150,7 @@ fn no_slice_exceeds_the_maximum(case: &Case, controller: Controller, plan: &Plan
     let max = match controller {
         Controller::Slices => case.settings.endpoints_per_slice_max,
         Controller::Mirror => case.settings.mirrored_per_subset_max,
-        Controller::Endpoints | Controller::Import => return,
+        Controller::Endpoints | Controller::Import | Controller::MultiCluster => return,
     };
     for object in plan.writes.iter().filter_map(Write::object) {
         let Object::Slice(slice) = object else { panic!("a slice controller writes slices") };
@@ -181,6 +174,30 @@ fn the_next_plan_is_empty(case: &Case, controller: Controller, after: &ClusterSt
     assert_eq!(repeats.count(), 0, "hint events are for transitions: {events_again:?}");
 }
 
+/// An instance with another name publishes with objects of its own, and leaves those of this one; what
+/// it publishes is foreign here.
+fn instances_do_not_touch_each_other(case: &Case, controller: Controller, after: &ClusterState) {
+    if controller == Controller::Endpoints {
+        return; // A Service has one Endpoints object.
+    }
+    let mut settings = case.settings.clone();
+    settings.managers = match settings.managers == SliceManagers::default() {
+        true => another_instance(),
+        false => SliceManagers::default(),
+    };
+    let plan = after.plan(controller, &key(), &CarriedState::default(), &settings);
+    for write in &plan.writes {
+        let is_foreign = |slice: &EndpointSlice| {
+            settings.managers.controller(&slice.meta.labels) != Some(controller)
+        };
+        let touched = after.slices.get(&write.key()).filter(|slice| is_foreign(slice));
+        assert!(touched.is_none(), "{plan}");
+    }
+    let both = applied(after, &plan.writes);
+    let again = planned(case, controller, &both, &CarriedState::default());
+    assert!(again.writes.is_empty(), "after\n{plan}\nthe other instance writes:\n{again}");
+}
+
 /// An independent and simple computation of the endpoints that must be published.
 fn every_eligible_pod_is_published_once(case: &Case, after: &ClusterState) {
     let Some(service) = after.services.get(&key()) else { return };
@@ -189,7 +206,7 @@ fn every_eligible_pod_is_published_once(case: &Case, after: &ClusterState) {
     }
     for family in [Family::V4, Family::V6] {
         let managed: Vec<&EndpointSlice> =
-            after.slices.values().filter(|s| is_live(s, family)).collect();
+            after.slices.values().filter(|s| is_live(case, s, family)).collect();
         let wanted = families(service).contains(&family);
         assert_eq!(
             wanted,
@@ -211,8 +228,8 @@ fn every_eligible_pod_is_published_once(case: &Case, after: &ClusterState) {
     }
 }
 
-fn is_live(slice: &EndpointSlice, family: Family) -> bool {
-    slice.meta.labels.has(names::MANAGED_BY, names::MANAGED_BY_SLICES)
+fn is_live(case: &Case, slice: &EndpointSlice, family: Family) -> bool {
+    slice.meta.labels.has(names::MANAGED_BY, &case.settings.managers.slices)
         && slice.meta.labels.has(names::SERVICE_NAME, "web")
         && !slice.meta.is_deleting()
         && slice.address_type == family.into()

@@ -2,9 +2,9 @@
 
 use endpointd_model::{
     ClusterIp, Controller, EndpointAddress, EndpointSlice, Endpoints, Family, Key, Labels,
-    NamedPort, Node, Phase, Pod, PodIp, PodIps, Protocol, Readiness, Service, ServicePort, Subset,
-    SubsetPort, TargetPort, Timestamp, TolerateUnready, TopologyMode, TrafficDistribution, Uid,
-    names,
+    NamedPort, Node, Phase, Pod, PodIp, PodIps, Protocol, Readiness, Service, ServicePort,
+    SliceManagers, Subset, SubsetPort, TargetPort, Timestamp, TolerateUnready, TopologyMode,
+    TrafficDistribution, Uid, names,
 };
 use endpointd_plan::{
     AnnotationPolicy, CarriedState, ClusterState, OrphanPolicy, ServicesSeen, Settings,
@@ -25,6 +25,11 @@ pub fn settings(max: usize) -> Settings {
     Settings { endpoints_per_slice_max: max, mirrored_per_subset_max: max, ..Settings::default() }
 }
 
+/// `--controller-name blue`
+pub fn another_instance() -> SliceManagers {
+    SliceManagers::named("blue").expect("a name")
+}
+
 /// Zeros give the simplest cluster state, so shrinking the bytes shrinks the state.
 pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
     let mut source = ByteSource { bytes: bytes.iter() };
@@ -36,6 +41,9 @@ pub fn decode(controller: Controller, bytes: &[u8]) -> Case {
         source.one_of(&[AnnotationPolicy::Ignore, AnnotationPolicy::Honor]);
     settings.services_seen = source.one_of(&[ServicesSeen::All, ServicesSeen::Selected]);
     settings.orphan_policy = source.one_of(&[OrphanPolicy::Keep, OrphanPolicy::Delete]);
+    if source.once_in(3) {
+        settings.managers = another_instance();
+    }
     // The published objects are those of an earlier state, modified by another client.
     if source.pick(4) > 0 {
         let plan = cluster.plan(controller, &key(), &CarriedState::default(), &settings);
@@ -103,8 +111,8 @@ impl ByteSource<'_> {
                     service.selector = Labels::default();
                 }
             }
-            Controller::Import => {
-                panic!("tests/properties/import.rs has the properties of this controller")
+            Controller::Import | Controller::MultiCluster => {
+                panic!("tests/properties has the properties of this controller in its own file")
             }
             Controller::Slices | Controller::Endpoints => {
                 cluster.nodes = (0..self.pick(4)).map(|n| self.node(n)).collect();
@@ -309,7 +317,11 @@ impl ByteSource<'_> {
             7 => slice.endpoints.extend(slice.endpoints.clone()),
             8 => slice.endpoints.iter_mut().for_each(|one| one.hints = Some(Default::default())),
             9 => slice.meta.owners.clear(),
-            10 => slice.meta.labels = slice.meta.labels.with(names::MANAGED_BY, Some("other")),
+            10 => {
+                let managers = ["other", names::MANAGED_BY_SLICES, "endpointslice-controller.blue"];
+                let manager = self.one_of(&managers);
+                slice.meta.labels = slice.meta.labels.with(names::MANAGED_BY, Some(manager));
+            }
             11 => slice.meta.labels = slice.meta.labels.with("extra", Some("label")),
             12 => slice.ports.clear(),
             13 => slice.meta.deleted = Some(Timestamp::UNIX_EPOCH),

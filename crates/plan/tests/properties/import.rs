@@ -7,7 +7,9 @@ use endpointd_model::{
     Labels, Object, OwnerRef, Protocol, ReferenceGrant, Service, ServicePort, TargetPort,
     TrafficDistribution, Uid, Write, names,
 };
-use endpointd_plan::{CarriedState, ImportPlan, ImportSnapshot, ImportState, Topology, import};
+use endpointd_plan::{
+    CarriedState, ImportPlan, ImportSnapshot, ImportState, Settings, Topology, import,
+};
 use proptest::prelude::*;
 
 use crate::generators::ByteSource;
@@ -31,7 +33,7 @@ impl World {
         order(&mut slices);
         let of_source = |slice: &&&EndpointSlice| &*slice.meta.namespace == "data";
         let grant = ReferenceGrant::default();
-        import(&ImportSnapshot {
+        let snapshot = ImportSnapshot {
             service: self.service.as_ref(),
             source: self.source.as_ref(),
             source_slices: slices.iter().filter(of_source).copied().collect(),
@@ -39,7 +41,8 @@ impl World {
             slices: slices.clone(),
             topology: &Topology::default(),
             carried: &self.carried,
-        })
+        };
+        import(&snapshot, &Settings::default())
     }
 
     fn apply(&mut self, write: &Write) {
@@ -56,8 +59,12 @@ impl World {
             Write::Delete(target) => {
                 assert!(self.slices.remove(&target.key).is_some(), "it exists");
             }
-            Write::Create(Object::Endpoints(_) | Object::ServiceStatus(_))
-            | Write::Update(Object::Endpoints(_) | Object::ServiceStatus(_)) => {
+            Write::Create(
+                Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_),
+            )
+            | Write::Update(
+                Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_),
+            ) => {
                 panic!("these plans are about slices")
             }
         }

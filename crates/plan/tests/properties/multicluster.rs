@@ -4,13 +4,10 @@ use std::collections::BTreeSet;
 
 use endpointd_model::{
     AddressType, ClusterId, ClusterIp, Endpoint, EndpointPort, EndpointSlice, Family, Key, Labels,
-    Meta, OwnerRef, Protocol, Service, ServiceExport, ServicePort, TargetPort, Timestamp,
-    TrafficDistribution, Uid, names,
+    Meta, MultiClusterObject, Object, OwnerRef, Protocol, Service, ServiceExport, ServicePort,
+    TargetPort, Timestamp, TrafficDistribution, Uid, Write, names,
 };
-use endpointd_plan::{
-    ClusterObjects, ClusterSetState, MultiClusterObject, MultiClusterWrite, SourceState, Zones,
-    multicluster,
-};
+use endpointd_plan::{ClusterObjects, ClusterSetState, SourceState, Zones, multicluster};
 use proptest::prelude::*;
 
 use crate::generators::ByteSource;
@@ -208,17 +205,17 @@ fn is_ours(slice: &EndpointSlice) -> bool {
 }
 
 /// As an API server that accepts every valid write.
-fn apply(world: &mut ClusterSetState, write: &MultiClusterWrite) {
+fn apply(world: &mut ClusterSetState, write: &Write) {
     match write {
-        MultiClusterWrite::Update(MultiClusterObject::Slice(slice)) => {
+        Write::Update(Object::Slice(slice)) => {
             let old = &world.home.slices[&slice.meta.key()];
             assert_eq!(old.address_type, slice.address_type, "no update changes the addressType");
         }
-        MultiClusterWrite::Create(MultiClusterObject::Slice(slice)) => {
+        Write::Create(Object::Slice(slice)) => {
             assert!(!world.home.slices.contains_key(&slice.meta.key()), "the name is taken");
         }
-        MultiClusterWrite::Create(MultiClusterObject::Derived(service))
-        | MultiClusterWrite::Update(MultiClusterObject::Derived(service)) => {
+        Write::Create(Object::MultiCluster(MultiClusterObject::Derived(service)))
+        | Write::Update(Object::MultiCluster(MultiClusterObject::Derived(service))) => {
             let old = world.derived.get(&service.meta.key());
             let first = old.and_then(|old| old.families.first());
             assert!(first.is_none_or(|first| service.families.first() == Some(first)));
@@ -227,11 +224,7 @@ fn apply(world: &mut ClusterSetState, write: &MultiClusterWrite) {
             let is_named = service.ports.iter().all(|port| !port.name.is_empty());
             assert!(is_named || service.ports.len() == 1, "the API server wants names");
         }
-        MultiClusterWrite::Create(_)
-        | MultiClusterWrite::Update(_)
-        | MultiClusterWrite::Delete(_)
-        | MultiClusterWrite::ImportStatus(_)
-        | MultiClusterWrite::ExportStatus(_) => {}
+        Write::Create(_) | Write::Update(_) | Write::Delete(_) => {}
     }
     world.apply(write);
     for service in world.derived.values_mut() {
@@ -290,14 +283,14 @@ fn check(world: &ClusterSetState) {
         let mut partly = world.clone();
         apply(&mut partly, write);
         settle(&mut partly);
-        assert_eq!(contents(&partly), contents(&settled), "after {write}");
+        assert_eq!(contents(&partly), contents(&settled), "after {write:?}");
     }
 }
 
-fn check_writes(world: &ClusterSetState, writes: &[MultiClusterWrite]) {
+fn check_writes(world: &ClusterSetState, writes: &[Write]) {
     for write in writes {
         assert_eq!(write.key().namespace.as_ref(), "shop");
-        let MultiClusterWrite::Delete(target) = write else { continue };
+        let Write::Delete(target) = write else { continue };
         let Some(slice) = world.home.slices.get(&target.key) else { continue };
         assert!(is_ours(slice), "{} is another's", slice.meta.name);
         let cluster = slice.meta.labels.get(names::SOURCE_CLUSTER);

@@ -6,6 +6,7 @@ mod fixture;
 mod endpoints;
 mod hints;
 mod import;
+mod instances;
 mod left_behind;
 mod mirror;
 mod multicluster;

@@ -49,6 +49,7 @@ async fn parts() -> Parts {
         election,
         listeners: Listeners::open(Some(any_port), None, ConnectOptions::default()).await.unwrap(),
         added_pages: None,
+        clusters: None,
         status,
         key_queries,
         metrics: Metrics::new(),
@@ -143,6 +144,7 @@ fn settle_service(engine: &mut Engine) {
             Object::Slice(slice) => &mut slice.meta,
             Object::Endpoints(endpoints) => &mut endpoints.meta,
             Object::ServiceStatus(status) => &mut status.meta,
+            Object::MultiCluster(object) => object.meta_mut(),
         };
         (meta.uid, meta.resource_version) = (Uid::from("v"), 7.into());
         engine.handle(Input::WriteResult(id, WriteResult::Stored(Box::new(object))), now);

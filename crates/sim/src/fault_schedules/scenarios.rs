@@ -34,7 +34,7 @@ pub const fn plain_endpoints(first: u32, ports: u32) -> u32 {
 }
 
 /// Mixed-radix number of (digit, base) pairs, lowest first; `ShapeSeed` takes the digits off.
-const fn mixed<const N: usize>(digits: &[(u32, u32); N]) -> u32 {
+pub const fn mixed<const N: usize>(digits: &[(u32, u32); N]) -> u32 {
     let (mut sum, mut unit, mut at) = (0, 1, 0);
     while at < N {
         sum += digits[at].0 * unit;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use endpointd_memory_api::Webhook;
 use endpointd_model::WatchedResource;
 
-use super::Schedule;
 use super::scenarios::{
     PLAIN_SERVICE, WEB, initial_steps, plain_endpoints, plain_node, plain_pod, pod,
 };
+use super::{Schedule, instances, many_services};
 use crate::clock::{millis, secs};
 use crate::run::RunOptions;
 use crate::script::{
@@ -23,18 +23,28 @@ pub fn all() -> Vec<Schedule> {
         targeted("rejected while a pod flaps", rejected_while_flapping()),
         targeted("removals proceed under a quota", quota()),
         targeted("removals proceed under creates that get 500", with_500(quota())),
+        targeted("deletes proceed beside a refused create", deletes_beside_refused_create()),
+        targeted(
+            "deletes proceed beside a create that gets 500",
+            with_500(deletes_beside_refused_create()),
+        ),
+        targeted("writes reported late", writes_reported_late()),
         targeted("webhook adds a label", rewritten(Webhook::Relabels)),
         targeted("webhook changes endpoints", rewritten(Webhook::Rezones)),
         targeted("another client relabels slices", relabelled()),
         targeted("removals proceed while slices are relabelled", removals_while_relabelled()),
         targeted("more than 1,000 pods, and writes fail", many_writes_fail()),
-        targeted("many Services deleted at once", many_services_deleted()),
-        limited("many Services deleted while no process runs", deleted_while_down()),
-        limited("last pod of many Services missing from a list", last_pod_missing()),
-        targeted("Endpoints deleted before their Services", endpoints_deleted_first()),
-        targeted("many Services created, requests lost", creates_lost()),
+        targeted("many Services deleted at once", many_services::many_services_deleted()),
+        limited("many Services deleted while no process runs", many_services::deleted_while_down()),
+        targeted("deletes of few Services fail", many_services::deletes_fail()),
+        limited("last pod of many Services missing from a list", many_services::last_pod_missing()),
+        targeted(
+            "Endpoints deleted before their Services",
+            many_services::endpoints_deleted_first(),
+        ),
+        targeted("many Services created, requests lost", many_services::creates_lost()),
         targeted("Services created while writes fail", created_while_writes_fail()),
-        targeted("many Services missing from a list", many_services_missing()),
+        targeted("many Services missing from a list", many_services::many_services_missing()),
         targeted("more than 1,000 pods", many_pods()),
         targeted("throttled", throttled()),
         targeted("one Service throttled", one_throttled()),
@@ -43,13 +53,14 @@ pub fn all() -> Vec<Schedule> {
         targeted("slice held by a finalizer", finalizer()),
         targeted("recreated before the response", recreated_before_response()),
     ];
+    schedules.extend(instances::all());
     schedules.extend((0..30).map(|n| {
         targeted(&format!("Service and Endpoints deleted {n} ms apart"), both_deleted(n))
     }));
     schedules
 }
 
-fn targeted(name: &str, steps: Vec<Step>) -> Schedule {
+pub fn targeted(name: &str, steps: Vec<Step>) -> Schedule {
     let setup = Setup { endpoints_per_slice_max: 4, ..Setup::default() };
     let script = Script { seed: 99, setup, steps };
     Schedule { name: name.into(), script, options: RunOptions::default() }
@@ -63,13 +74,13 @@ fn limited(name: &str, steps: Vec<Step>) -> Schedule {
 }
 
 /// Two processes compete for the lease.
-fn elected(name: &str, steps: Vec<Step>) -> Schedule {
+pub fn elected(name: &str, steps: Vec<Step>) -> Schedule {
     let mut schedule = targeted(name, steps);
     schedule.script.setup.n_processes = 2;
     schedule
 }
 
-fn after(action: Action, pause: Duration) -> Step {
+pub fn after(action: Action, pause: Duration) -> Step {
     Step::new(action, pause)
 }
 
@@ -178,81 +189,40 @@ fn quota() -> Vec<Step> {
     steps
 }
 
-fn many_services(n: u16) -> Vec<Step> {
-    let mut steps = vec![after(Action::Node(0, NodeAction::Put(plain_node(0))), millis(1))];
-    for number in 10..10 + n {
-        let place = Place { namespace: 0, number };
-        steps.push(after(Action::Service(place, ServiceAction::Create(PLAIN_SERVICE)), millis(1)));
+/// B6: a create for the second family is refused, and at the same time a slice loses all its pods: it
+/// is deleted at once, not with the next try.
+fn deletes_beside_refused_create() -> Vec<Step> {
+    let mut steps = initial_steps();
+    for number in 4..8 {
+        let shape = plain_pod(u32::from(number) + 8, 0);
+        steps.push(after(Action::Pod(pod(number), PodAction::Create(shape)), millis(50)));
     }
-    steps.push(after(Action::Pod(pod(0), PodAction::Create(plain_pod(1, 0))), secs(20)));
+    let mut steps = then_wait(steps, secs(2));
+    steps.push(after(Action::Fault(Fault::NoCreates(secs(600))), millis(1)));
+    steps.push(after(Action::Service(WEB, ServiceAction::Families(0)), millis(300)));
+    let remove = |number| after(Action::Pod(pod(number), PodAction::Remove), millis(0));
+    steps.extend((4..8).map(remove));
+    steps.push(after(Action::Check(Check::CountRequests), millis(500)));
+    steps.push(after(Action::Check(Check::NoUnwantedEndpoint), secs(1)));
     steps
 }
 
-/// Their Endpoints stay.
-fn remove_services(n: u16) -> Vec<Step> {
-    let place = |number| Place { namespace: 0, number };
-    let how = ServiceAction::RemoveOnly;
-    let remove = |number| after(Action::Service(place(number), how), millis(1));
-    (10..10 + n).map(remove).collect()
-}
-
-/// The watch reports each deletion: nothing is limited.
-fn many_services_deleted() -> Vec<Step> {
-    let mut steps = many_services(50);
-    steps.extend(then_wait(remove_services(50), secs(5)));
-    steps.push(after(Action::Check(Check::Converged), millis(1)));
-    steps
-}
-
-/// S5: at most twenty deletions pass per minute that no event has reported.
-fn deleted_while_down() -> Vec<Step> {
-    let mut steps = many_services(50);
-    steps.push(after(Action::Process(0, ProcessFault::Crash(secs(5))), millis(1)));
-    steps.extend(remove_services(50));
-    steps
-}
-
-/// S5: the watch does not report that the only pod of fifty Services is deleted. A live list confirms
-/// it, and twenty Services are emptied per minute: slices and Endpoints.
-fn last_pod_missing() -> Vec<Step> {
-    let mut steps = many_services(50);
-    let expired = WatchFault::Expired(secs(3));
-    steps.extend([
-        after(Action::Check(Check::CountRequests), millis(1)),
-        after(Action::Watch(0, WatchedResource::Pods, expired), millis(1)),
-        after(Action::Pod(pod(0), PodAction::Remove), secs(30)),
-        after(Action::Check(Check::RequestsAtMost(2 * 20 + 1)), millis(1)),
-    ]);
-    steps
-}
-
-/// As the API server does it, and the watch of Services is late: one live read each, and no write
-/// but of slices that the garbage collector was quick to delete.
-fn endpoints_deleted_first() -> Vec<Step> {
-    let mut steps = many_services(20);
-    let late = WatchFault::Delay(millis(300));
-    steps.push(after(Action::Watch(0, WatchedResource::Services, late), millis(1)));
+/// What a response shows is known before the watch reports it: one write per change and object.
+fn writes_reported_late() -> Vec<Step> {
+    let mut steps = initial_steps();
+    for resource in [WatchedResource::Slices, WatchedResource::Endpoints] {
+        steps.push(after(Action::Watch(0, resource, WatchFault::Freeze(secs(60))), millis(1)));
+    }
     steps.push(after(Action::Check(Check::CountRequests), millis(1)));
-    for number in 10..30 {
-        let place = Place { namespace: 0, number };
-        steps.push(after(Action::Service(place, ServiceAction::Remove), millis(1)));
+    for number in 0..4 {
+        steps.push(after(Action::Pod(pod(number), PodAction::Unready), secs(2)));
     }
-    let mut steps = then_wait(steps, secs(10));
-    steps.push(after(Action::Check(Check::RequestsAtMost(30)), millis(1)));
-    steps
-}
-
-/// Creates that are repeated are no deletions: nothing limits them.
-fn creates_lost() -> Vec<Step> {
-    let lost = || after(Action::Request(RequestFault::ServerError), millis(0));
-    let mut steps: Vec<Step> = (0..60).map(|_| lost()).collect();
-    steps.extend(many_services(30));
-    steps.push(after(Action::Check(Check::Converged), millis(1)));
+    steps.push(after(Action::Check(Check::RequestsAtMost(2 * 4)), secs(1)));
     steps
 }
 
 /// The pause after the last step.
-fn then_wait(mut steps: Vec<Step>, pause: Duration) -> Vec<Step> {
+pub(super) fn then_wait(mut steps: Vec<Step>, pause: Duration) -> Vec<Step> {
     if let Some(last) = steps.last_mut() {
         last.pause = pause;
     }
@@ -270,13 +240,6 @@ fn created_while_writes_fail() -> Vec<Step> {
     }
     steps.push(after(Action::Check(Check::CountRequests), secs(10)));
     steps.push(after(Action::Check(Check::Converged), millis(1)));
-    steps
-}
-
-fn many_services_missing() -> Vec<Step> {
-    let mut steps = many_services(40);
-    steps.push(after(Action::Watch(0, WatchedResource::Services, WatchFault::EmptyList), secs(30)));
-    steps.push(after(Action::Pod(pod(0), PodAction::Unready), secs(10)));
     steps
 }
 

@@ -17,8 +17,8 @@ use crate::simulation::Simulation;
 pub struct EventLog {
     /// The Event that a write in flight causes if it fails.
     sent: BTreeMap<RequestId, SentWrite>,
-    /// Writes of a sync in flight that failed and that no Event has reported.
-    unreported: BTreeMap<(Controller, Key), Vec<Unreported>>,
+    /// Failed writes of each sync in flight, and their Events.
+    failed: BTreeMap<(Controller, Key), SyncEvents>,
     /// The last Event by controller, key, and reason, and how much the process had received then.
     last: BTreeMap<(Controller, Key, EventReason), (String, u64)>,
     /// Inputs of the engine, except responses to its writes.
@@ -29,7 +29,8 @@ pub struct EventLog {
 #[derive(Clone, Debug)]
 struct SentWrite {
     controller: Controller,
-    key: Key,
+    /// One, except for the delete of a copy of which somebody edited the labels.
+    keys: Vec<Key>,
     reason: EventReason,
     /// The object of an update or a delete, in the version that the write was computed from.
     base: Option<ObjectVersion>,
@@ -37,13 +38,20 @@ struct SentWrite {
 
 type ObjectVersion = (PublishedResource, Key, ResourceVersion);
 
+/// An Event does not name the object of its write, so they are only counted.
+#[derive(Debug, Default)]
+struct SyncEvents {
+    failed_writes: Vec<FailedWrite>,
+    recorded: Vec<EventReason>,
+}
+
 #[derive(Clone, Debug)]
-struct Unreported {
+struct FailedWrite {
     reason: EventReason,
     obligation: Obligation,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 enum Obligation {
     /// The write was rejected.
     Required,
@@ -61,15 +69,24 @@ impl Simulation {
         controller: Controller,
         write: &Write,
     ) {
-        let key = self.service_of(write).or_else(|| self.service_of_deleted_slice(write));
-        if let Some((key, reason)) = key.zip(failure_reason(controller, write)) {
+        let keys = match controller {
+            Controller::Import => self.consumers_of(write),
+            Controller::Slices
+            | Controller::Endpoints
+            | Controller::Mirror
+            | Controller::MultiCluster => {
+                let key = self.service_of(write).or_else(|| self.service_of_deleted_slice(write));
+                key.into_iter().collect()
+            }
+        };
+        if let Some(reason) = failure_reason(controller, write).filter(|_| !keys.is_empty()) {
             let version = match write {
                 Write::Create(_) => None,
                 Write::Update(object) => Some(object.meta().resource_version),
                 Write::Delete(target) => Some(target.resource_version),
             };
             let base = version.map(|version| (write.resource(), write.key(), version));
-            let sent = SentWrite { controller, key, reason, base };
+            let sent = SentWrite { controller, keys, reason, base };
             self.processes[process].events.sent.insert(id, sent);
         }
     }
@@ -89,10 +106,13 @@ impl Simulation {
             events.n_received += 1;
             return;
         };
-        let Some(SentWrite { controller, key, reason, base }) = events.sent.remove(id) else {
+        let Some(SentWrite { controller, keys, reason, base }) = events.sent.remove(id) else {
             return;
         };
         let obligation = match result {
+            WriteResult::Failed(_) | WriteResult::NoResponse(_) if keys.len() > 1 => {
+                Obligation::Allowed
+            }
             WriteResult::Failed(_) => Obligation::Required,
             WriteResult::NoResponse(_) => base.map_or(Obligation::Allowed, Obligation::IfUnchanged),
             WriteResult::Conflict(_) => Obligation::Allowed,
@@ -102,8 +122,10 @@ impl Simulation {
             | WriteResult::Throttled { .. }
             | WriteResult::NotLeader => return,
         };
-        let unreported = events.unreported.entry((controller, key)).or_default();
-        unreported.push(Unreported { reason, obligation });
+        for key in keys {
+            let failed = events.failed.entry((controller, key)).or_default();
+            failed.failed_writes.push(FailedWrite { reason, obligation: obligation.clone() });
+        }
     }
 
     pub(crate) fn check_event(
@@ -119,26 +141,18 @@ impl Simulation {
         if !is_write_failure(record) {
             return self.check_repetition(process, controller, key, record);
         }
-        let owner = (controller, key.clone());
-        let unreported = self.processes[process].events.unreported.remove(&owner);
-        let mut unreported = unreported.unwrap_or_default();
-        // The obligation that is hardest to meet is met first.
-        unreported.sort_by_key(|one| (!self.is_required(one), one.obligation.clone()));
-        let is_met = match unreported.iter().position(|one| one.reason == record.reason) {
-            Some(at) => {
-                unreported.remove(at);
-                true
-            }
-            None => false,
-        };
-        self.processes[process].events.unreported.insert(owner, unreported);
-        if !is_met {
+        let events = &mut self.processes[process].events;
+        let sync = events.failed.entry((controller, key.clone())).or_default();
+        sync.recorded.push(record.reason);
+        let n_recorded = sync.recorded.iter().filter(|one| **one == record.reason).count();
+        let n_failed = sync.failed_writes.iter().filter(|one| one.reason == record.reason).count();
+        if n_recorded > n_failed {
             let text = format!("{} of {key} without a failed write", record.reason.as_str());
             self.violate(Rule::Events, || text);
         }
     }
 
-    fn is_required(&self, one: &Unreported) -> bool {
+    fn is_required(&self, one: &FailedWrite) -> bool {
         match &one.obligation {
             Obligation::Required => true,
             Obligation::IfUnchanged((resource, key, version)) => {
@@ -181,12 +195,15 @@ impl Simulation {
 
     pub(crate) fn check_reported(&mut self, process: usize, summary: &SyncSummary) {
         let owner = (summary.controller, summary.key.clone());
-        let unreported = self.processes[process].events.unreported.remove(&owner);
-        if let Some(missing) =
-            unreported.unwrap_or_default().into_iter().find(|one| self.is_required(one))
-        {
-            let text = format!("a failed write of {} without {:?}", owner.1, missing.reason);
-            self.violate(Rule::Events, || text);
+        let sync = self.processes[process].events.failed.remove(&owner).unwrap_or_default();
+        let SyncEvents { failed_writes, mut recorded } = sync;
+        for required in failed_writes.iter().filter(|one| self.is_required(one)) {
+            if let Some(at) = recorded.iter().position(|one| *one == required.reason) {
+                recorded.swap_remove(at);
+            } else {
+                let text = format!("a failed write of {} without {:?}", owner.1, required.reason);
+                return self.violate(Rule::Events, || text);
+            }
         }
     }
 }
@@ -198,7 +215,8 @@ fn failure_reason(controller: Controller, write: &Write) -> Option<EventReason> 
         (Controller::Slices, _) => Some(EventReason::FailedToUpdateEndpointSlices),
         (Controller::Endpoints, Write::Create(_)) => Some(EventReason::FailedToCreateEndpoint),
         (Controller::Endpoints, Write::Update(_)) => Some(EventReason::FailedToUpdateEndpoint),
-        (Controller::Endpoints, Write::Delete(_)) | (Controller::Mirror, _) => None,
+        (Controller::Endpoints, Write::Delete(_))
+        | (Controller::Mirror | Controller::MultiCluster, _) => None,
         (Controller::Import, _) => Some(EventReason::FailedToImportEndpoints),
     }
 }

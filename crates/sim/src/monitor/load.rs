@@ -24,6 +24,6 @@ pub fn publishes_nothing(object: &Object) -> bool {
     match object {
         Object::Slice(slice) => slice.endpoints.is_empty(),
         Object::Endpoints(endpoints) => endpoints.subsets.is_empty(),
-        Object::ServiceStatus(_) => false,
+        Object::ServiceStatus(_) | Object::MultiCluster(_) => false,
     }
 }

@@ -16,10 +16,15 @@ pub fn compare(api: &MemoryApi, service: &Service) -> Vec<String> {
     if !slices::publishes(service) || service.is_deleting {
         return Vec::new();
     }
+    compare_slices(api, service, names::MANAGED_BY_SLICES)
+}
+
+/// The hints of all slices of this Service and manager.
+pub fn compare_slices(api: &MemoryApi, service: &Service, manager: &str) -> Vec<String> {
     let key = service.key();
     let mut differences = Vec::new();
     for family in pods::families(service) {
-        let slices: Vec<&EndpointSlice> = slices_of(api, &key, names::MANAGED_BY_SLICES)
+        let slices: Vec<&EndpointSlice> = slices_of(api, &key, manager)
             .filter(|slice| slice.address_type == AddressType::from(family))
             .collect();
         let endpoints: Vec<&Endpoint> = slices.iter().flat_map(|slice| &slice.endpoints).collect();

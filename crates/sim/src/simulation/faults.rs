@@ -51,7 +51,7 @@ impl Simulation {
             if self.processes[process].engine.is_none() {
                 continue;
             }
-            for resource in WatchedResource::DEFAULT {
+            for &resource in self.setup.resources() {
                 self.disconnect(process, resource);
                 let wait = time + millis(self.rng.between(10, 1500));
                 self.reconnect(process, resource, wait);
@@ -106,7 +106,7 @@ impl Simulation {
                 continue;
             }
             self.drain(process);
-            for resource in WatchedResource::DEFAULT {
+            for &resource in self.setup.resources() {
                 self.restore_watch(process, resource);
             }
         }
@@ -143,7 +143,7 @@ impl Simulation {
             Object::Slice(slice) => &mut slice.meta,
             Object::Endpoints(endpoints) => &mut endpoints.meta,
             // Its metadata is that of the Service, which the script edits.
-            Object::ServiceStatus(_) => return,
+            Object::ServiceStatus(_) | Object::MultiCluster(_) => return,
         };
         meta.annotations = meta.annotations.with("example.com/count", Some(&count));
         self.api.force(object);

@@ -1,17 +1,22 @@
 //! Leader election: one lease and the rules of holding it.
 
 use endpointd_engine::Input;
-use endpointd_model::{Timestamp, WatchedResource};
+use endpointd_model::Timestamp;
 
 use super::{Event, Lease, Simulation};
 use crate::client_bug::ClientBug;
-use crate::clock::Time;
 use crate::coverage::Rule;
-use crate::process::{LEASE_DURATION, LeaseHold, RENEW_DEADLINE, RETRY_PERIOD};
+use crate::process::{LEASE_DURATION, LeaseHold, Process, RENEW_DEADLINE, RETRY_PERIOD};
+use crate::script::InstanceAction;
 
 impl Simulation {
-    pub(super) fn has_election(&self) -> bool {
-        self.processes.len() > 1
+    pub(crate) fn has_election(&self) -> bool {
+        self.setup.n_processes > 1
+    }
+
+    /// The Lease of the instance of a process.
+    fn lease_of(&self, process: usize) -> Option<Lease> {
+        self.leases.get(&self.processes[process].instance).copied()
     }
 
     /// Acquires or renews the lease, and tries again after the retry period.
@@ -37,7 +42,7 @@ impl Simulation {
     }
 
     fn may_take(&self, process: usize) -> bool {
-        match self.lease {
+        match self.lease_of(process) {
             None => true,
             Some(Lease { holder, .. }) if holder == process => true,
             Some(Lease { renew_time, .. }) if self.has_bug(ClientBug::LeaseByWallClock) => {
@@ -56,7 +61,7 @@ impl Simulation {
     /// Unless the lease was stolen, nobody else may write when a process acquires it.
     fn check_one_leader(&mut self, process: usize) {
         let now = self.now;
-        let holder = self.lease.map(|lease| lease.holder);
+        let holder = self.lease_of(process).map(|lease| lease.holder);
         let is_other = |one: &usize| *one != process && Some(*one) == holder;
         let other = (0..self.processes.len()).find(is_other);
         if let Some(other) = other {
@@ -71,7 +76,8 @@ impl Simulation {
     pub(super) fn take_lease(&mut self, process: usize) {
         let renewed = self.now;
         let renew_time = self.wall_clock(process);
-        self.lease = Some(Lease { holder: process, renewed, renew_time });
+        let instance = self.processes[process].instance;
+        self.leases.insert(instance, Lease { holder: process, renewed, renew_time });
         let lease = &mut self.processes[process].lease;
         lease.renewed = renewed;
         if !std::mem::replace(&mut lease.is_leading, true) {
@@ -88,12 +94,13 @@ impl Simulation {
 
     /// Starts a process: five lists, and leadership if no other process holds the lease.
     pub(super) fn start(&mut self, process: usize) {
-        if self.processes[process].engine.is_some() {
+        let is_running = self.running.contains(&self.processes[process].instance);
+        if self.processes[process].engine.is_some() || !is_running {
             return;
         }
         self.trace(|| format!("  p{process} starts"));
         self.processes[process].start(&self.setup, self.seed);
-        for resource in WatchedResource::DEFAULT {
+        for &resource in self.setup.resources() {
             let wait = self.latency();
             self.reconnect(process, resource, wait);
         }
@@ -127,9 +134,33 @@ impl Simulation {
         }
     }
 
-    /// Number of processes that consider themselves the leader.
-    pub(super) fn n_leaders(&self) -> usize {
-        let now: Time = self.now;
-        self.processes.iter().filter(|one| one.engine.is_some() && one.may_write(now)).count()
+    /// A change of the number of shards: new instances are started before old ones are stopped.
+    pub(super) fn change_instance(&mut self, instance: usize, what: InstanceAction) {
+        match what {
+            InstanceAction::Start => {
+                self.coverage.count_fault("instance started beside others");
+                self.running.insert(instance);
+            }
+            InstanceAction::Stop => {
+                self.running.remove(&instance);
+            }
+        }
+        for process in 0..self.processes.len() {
+            match what {
+                InstanceAction::Start => self.start(process),
+                InstanceAction::Stop if self.processes[process].instance == instance => {
+                    self.kill(process);
+                }
+                InstanceAction::Stop => {}
+            }
+        }
+    }
+
+    /// Number of processes of this instance that consider themselves the leader.
+    pub(super) fn n_leaders(&self, process: usize) -> usize {
+        let (now, instance) = (self.now, self.processes[process].instance);
+        let leads =
+            |one: &&Process| one.instance == instance && one.engine.is_some() && one.may_write(now);
+        self.processes.iter().filter(leads).count()
     }
 }

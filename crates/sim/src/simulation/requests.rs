@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use endpointd_engine::{Input, RequestId};
 use endpointd_model::{
-    Controller, Failure, FailureKind, Key, LiveReadResult, Object, Uid, Write, WriteResult, names,
+    Controller, Failure, FailureKind, LiveReadResult, Object, Uid, Write, WriteResult,
 };
 
 use super::{Event, PointFault, Request, Simulation};
 use crate::client_bug::ClientBug;
 use crate::clock::{millis, secs};
-use crate::process::ObservedRevisions;
 use crate::script::RequestFault;
 use endpointd_memory_api::{Response, write_result};
 
@@ -33,6 +32,7 @@ impl Simulation {
         write: Box<Write>,
     ) {
         let is_checked_early = self.has_bug(ClientBug::LeaseCheckedEarly);
+        self.check_acknowledged(process, &write);
         self.check_retry_after(process, controller, &write);
         self.processes[process].n_in_flight += 1;
         self.check_in_flight(process);
@@ -55,6 +55,7 @@ impl Simulation {
         match request.fault {
             Some(RequestFault::HeldBack(time)) => {
                 self.coverage.count_fault("write held back in the client");
+                self.trace(|| format!("  p{process} {}: held back", brief(&request.write)));
                 self.schedule(time, Event::Leave(Box::new(request)));
             }
             _ => self.leave(request),
@@ -78,14 +79,14 @@ impl Simulation {
 
     /// Sends a write, if the lease is still held.
     pub(super) fn leave(&mut self, mut request: Request) {
-        let (process, controller) = (request.process, request.controller);
+        let process = request.process;
         if self.processes[process].incarnation != request.incarnation {
             return;
         }
         if !self.has_bug(ClientBug::LeaseCheckedEarly) && !self.may_leave(process) {
             return self.reject_without_lease(&request);
         }
-        if self.n_leaders() > 1 {
+        if self.n_leaders(process) > 1 {
             self.coverage.count_fault("two leaders write");
         }
         request.point_fault = self
@@ -94,37 +95,13 @@ impl Simulation {
             .map(|fault_point| fault_point.point_fault);
         self.n_sent += 1;
         self.coverage.n_writes += 1;
-        self.check_send(process, controller, &request.write);
+        self.check_send(&request, &request.write);
         let mut wait = self.latency();
         if let Some(RequestFault::SlowRequest(time)) = request.fault {
             self.coverage.count_fault("slow request");
             wait += time;
         }
         self.schedule(wait, Event::Arrive(Box::new(request)));
-    }
-
-    fn record_observed(
-        &mut self,
-        process: usize,
-        controller: Controller,
-        write: &Write,
-    ) -> ObservedRevisions {
-        let Some(key) = self.service_of(write) else { return self.processes[process].observed() };
-        let observed = self.observed_when_planned(process, controller, &key);
-        self.processes[process].observed_at_plan.insert((controller, key), observed);
-        observed
-    }
-
-    /// What the engine had observed when it planned the sync that is in flight for a key.
-    pub(crate) fn observed_when_planned(
-        &self,
-        process: usize,
-        controller: Controller,
-        key: &Key,
-    ) -> ObservedRevisions {
-        let process = &self.processes[process];
-        let planned = process.observed_at_plan.get(&(controller, key.clone()));
-        planned.copied().unwrap_or_else(|| process.observed())
     }
 
     pub(super) fn on_request(&mut self, mut request: Request) {
@@ -210,7 +187,7 @@ impl Simulation {
             }
             Some(RequestFault::Throttled(after_secs)) => {
                 self.coverage.count_fault("429");
-                let owner = self.service_of(&request.write).map(|key| (request.controller, key));
+                let owner = self.owner_of(request.controller, &request.write);
                 let throttled = &mut self.processes[request.process].throttled_writes;
                 throttled.extend(owner.map(|owner| (request.id, owner)));
                 return WriteResult::Throttled { after_secs: after_secs.max(1) };
@@ -263,28 +240,13 @@ impl Simulation {
             Write::Update(Object::Slice(slice)) => slice.meta.resource_version = version,
             Write::Update(Object::Endpoints(one)) => one.meta.resource_version = version,
             Write::Update(Object::ServiceStatus(one)) => one.meta.resource_version = version,
+            Write::Update(Object::MultiCluster(one)) => one.meta_mut().resource_version = version,
             Write::Delete(target) => target.resource_version = version,
             Write::Create(_) => {}
         }
-        self.check_send(request.process, request.controller, &write);
+        self.check_send(request, &write);
         let response = self.api.write(&write);
         write_result(&write, response)
-    }
-
-    /// The Service a write is for.
-    pub(crate) fn service_of(&self, write: &Write) -> Option<Key> {
-        let key = write.key();
-        let named = |object: &Object| match object {
-            Object::Slice(slice) => {
-                let name = slice.meta.labels.get(names::SERVICE_NAME)?;
-                Some(Key::new(slice.meta.namespace.clone(), name.clone()))
-            }
-            Object::Endpoints(_) | Object::ServiceStatus(_) => Some(object.meta().key()),
-        };
-        match write.object() {
-            Some(object) => named(object),
-            None => named(&self.api.object(write.resource(), &key)?),
-        }
     }
 
     pub(super) fn respond(&mut self, process: usize, incarnation: u32, input: Input) {
@@ -312,8 +274,12 @@ impl Simulation {
             Input::LiveReadResult(_, LiveReadResult::Object(object)) => Some(object),
             Input::WriteResult(..) | Input::LiveReadResult(..) => None,
             Input::Watch(..) | Input::VersionsRolledBack => None,
+            Input::Clock(_) | Input::Source(..) | Input::SourcesListed => None,
             Input::LeadershipAcquired | Input::LeadershipLost => None,
         };
+        if let Input::LiveReadResult(_, LiveReadResult::Service(service)) = &input {
+            one.received_versions.insert(service.resource_version.number());
+        }
         if let Some(object) = object {
             one.received_versions.insert(object.meta().resource_version.number());
         }
@@ -387,7 +353,7 @@ pub(super) fn brief(write: &Write) -> String {
             let reason = status.condition.as_ref().map_or("none", |one| one.reason.as_ref());
             format!(" ({reason})")
         }
-        None => String::new(),
+        Some(Object::MultiCluster(_)) | None => String::new(),
     };
     format!("{} {} {}{content}", write.verb(), write.resource().as_str(), write.key())
 }

@@ -1,13 +1,11 @@
 //! Watches: one per resource and process, each with its own delay and faults.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use endpointd_engine::Input;
-use endpointd_model::{
-    Key, ObjectEvent, ResourceEvent, ResourceVersion, SharedStr, WatchSignal, WatchedResource,
-};
+use endpointd_model::{ResourceVersion, WatchSignal, WatchedResource};
 
+use super::receive::Received;
 use super::{Event, Simulation};
 use crate::client_bug::ClientBug;
 use crate::clock::{millis, secs};
@@ -22,7 +20,7 @@ impl Simulation {
     pub(super) fn schedule_deliveries(&mut self) {
         for process in 0..self.processes.len() {
             if self.processes[process].engine.is_some() {
-                for resource in WatchedResource::DEFAULT {
+                for &resource in self.setup.resources() {
                     self.schedule_delivery(process, resource);
                 }
             }
@@ -72,33 +70,7 @@ impl Simulation {
         if !watch.has_false_list {
             watch.known_since = watch.known_since.max(revision);
         }
-        self.record_received(process, &signal);
-        self.trace(|| format!("  p{process} receives {}", brief(&signal)));
-        self.handle_input(process, Input::Watch(resource, signal));
-    }
-
-    /// Records versions of published objects, which the engine may now write to, and deletions of
-    /// Services.
-    pub(super) fn record_received(&mut self, process: usize, signal: &WatchSignal) {
-        if let WatchSignal::Event(change) = signal {
-            let version = match change.as_ref() {
-                ResourceEvent::Endpoints(event) => event.object().meta.resource_version,
-                ResourceEvent::Slice(event) => event.object().meta.resource_version,
-                ResourceEvent::Service(event) => {
-                    let (key, reported) =
-                        (event.object().key(), &mut self.processes[process].reported_deletions);
-                    match event {
-                        ObjectEvent::Applied(_) => reported.remove(&key),
-                        ObjectEvent::Deleted(_) => reported.insert(key),
-                    };
-                    return;
-                }
-                ResourceEvent::Pod(_)
-                | ResourceEvent::Node(_)
-                | ResourceEvent::ReferenceGrant(_) => return,
-            };
-            self.processes[process].received_versions.insert(version.number());
-        }
+        self.receive(process, resource, signal, Received::Event);
     }
 
     /// A new connection: resumes the watch, or lists if its position is compacted.
@@ -144,12 +116,21 @@ impl Simulation {
             self.processes[process].watch(resource).known_since = revision;
             return;
         }
+        if is_first && resource == WatchedResource::Pods && self.is_first_list_empty(process) {
+            self.coverage.count_fault("empty first list");
+            let watch = self.processes[process].watch(resource);
+            watch.state = WatchState::Live;
+            // As above.
+            watch.known_since = revision;
+            self.send_false_list(process, resource, 0);
+            return self.schedule_delivery(process, resource);
+        }
         self.begin_list(process, resource, revision);
     }
 
     /// New watches, which know nothing of what the old ones have delivered.
     pub(super) fn relist_all(&mut self, process: usize) {
-        for resource in WatchedResource::DEFAULT {
+        for &resource in self.setup.resources() {
             let watch = self.processes[process].watch(resource);
             let (connection, delay) = (watch.connection + 1, watch.delay);
             let mut begun_lists = std::mem::take(&mut watch.begun_lists);
@@ -172,8 +153,7 @@ impl Simulation {
         let half = list.len() / 2;
         self.trace(|| format!("  p{process} lists {} as of {revision}", resource.as_str()));
         for signal in list.into_iter().take(half) {
-            self.record_received(process, &signal);
-            self.handle_input(process, Input::Watch(resource, signal));
+            self.receive(process, resource, signal, Received::InList);
         }
         let wait = if self.faults.is_quiescent { 5 } else { self.rng.between(1, 400) };
         self.schedule(millis(wait), Event::FinishList { process, resource, connection });
@@ -195,8 +175,7 @@ impl Simulation {
         let is_partial = self.has_bug(ClientBug::PartialList);
         let rest = list.into_iter().skip(half).filter(|_| !is_partial);
         for signal in rest {
-            self.record_received(process, &signal);
-            self.handle_input(process, Input::Watch(resource, signal));
+            self.receive(process, resource, signal, Received::InList);
         }
         let is_old = revision < self.processes[process].watch(resource).delivered;
         if resource == WatchedResource::Pods && !is_old {
@@ -214,25 +193,6 @@ impl Simulation {
             Input::Watch(resource, WatchSignal::InitDone(ResourceVersion::from(revision))),
         );
         self.schedule_delivery(process, resource);
-    }
-
-    /// Pods that were there before the list and are not in it: the engine confirms that.
-    fn note_unconfirmed_pods(&mut self, process: usize, revision: u64) {
-        let since = self.processes[process].observed().of(WatchedResource::Pods);
-        let watch = self.processes[process].watch(WatchedResource::Pods);
-        let mut known = std::mem::take(&mut watch.begun_lists);
-        // What the cache held before a false list, and what it learned from events after a list.
-        known.extend([since, watch.delivered]);
-        let listed = self.api.pods.list_at(revision);
-        let is_listed = |key: &Key| listed.iter().any(|entry| entry.key == *key);
-        let known = known.into_iter().flat_map(|at| self.api.pods.list_at(at));
-        let unlisted = known.map(|entry| entry.key.clone()).filter(|key| !is_listed(key));
-        let deleted: BTreeSet<SharedStr> = unlisted.map(|key| key.namespace).collect();
-        let unconfirmed = (!deleted.is_empty()).then_some((since, deleted));
-        let process = &mut self.processes[process];
-        process.unconfirmed_pods = unconfirmed;
-        // What reads from before the list find does not count.
-        process.pod_reads.clear();
     }
 
     pub(super) fn disconnect(&mut self, process: usize, resource: WatchedResource) {
@@ -317,26 +277,6 @@ impl Simulation {
         }
     }
 
-    /// A list of the first objects at the current revision, as if there were no others.
-    fn send_false_list(&mut self, process: usize, resource: WatchedResource, n_objects: usize) {
-        let revision = self.api.revision();
-        let watch = self.processes[process].watch(resource);
-        watch.connection += 1;
-        watch.due = None;
-        // A false list adds nothing to what was observed.
-        watch.delivered = revision;
-        watch.has_false_list = true;
-        self.handle_input(process, Input::Watch(resource, WatchSignal::InitStarted));
-        for signal in self.api.list_at(resource, revision).into_iter().take(n_objects) {
-            self.record_received(process, &signal);
-            self.handle_input(process, Input::Watch(resource, signal));
-        }
-        self.handle_input(
-            process,
-            Input::Watch(resource, WatchSignal::InitDone(ResourceVersion::from(revision))),
-        );
-    }
-
     /// A bookmark at the last revision before the next undelivered event.
     fn bookmark(&mut self, process: usize, resource: WatchedResource) {
         self.coverage.count_fault("bookmark");
@@ -345,7 +285,10 @@ impl Simulation {
         let position = if is_behind { delivered } else { self.api.revision() };
         let watch = self.processes[process].watch(resource);
         watch.delivered = position;
-        watch.known_since = watch.known_since.max(position);
+        // After a false list the cache holds pods as they were before it.
+        if !watch.has_false_list {
+            watch.known_since = watch.known_since.max(position);
+        }
         self.handle_input(
             process,
             Input::Watch(resource, WatchSignal::Bookmark(ResourceVersion::from(position))),
@@ -368,31 +311,5 @@ impl Simulation {
     pub(super) fn reconnect(&mut self, process: usize, resource: WatchedResource, wait: Duration) {
         let connection = self.processes[process].watch(resource).connection;
         self.schedule(wait, Event::Connect { process, resource, connection });
-    }
-}
-
-/// One line for the trace.
-fn brief(signal: &WatchSignal) -> String {
-    fn line<T>(resource: &str, event: &ObjectEvent<T>, name: impl Fn(&T) -> String) -> String {
-        let deleted = if matches!(event, ObjectEvent::Deleted(_)) { " deleted" } else { "" };
-        format!("{resource} {}{deleted}", name(event.object()))
-    }
-    match signal {
-        WatchSignal::Event(change) => match change.as_ref() {
-            ResourceEvent::Service(one) => line("service", one, |it| it.key().to_string()),
-            ResourceEvent::Pod(one) => line("pod", one, |it| it.key().to_string()),
-            ResourceEvent::Node(one) => line("node", one, |it| it.name.to_string()),
-            ResourceEvent::Endpoints(one) => line("endpoints", one, |it| it.meta.key().to_string()),
-            ResourceEvent::Slice(one) => line("slice", one, |it| it.meta.key().to_string()),
-            ResourceEvent::ReferenceGrant(one) => line("grant", one, |it| it.key().to_string()),
-        },
-        WatchSignal::DecodeError { key, .. } => format!("{key}, undecodable"),
-        WatchSignal::InitStarted
-        | WatchSignal::InitDone(_)
-        | WatchSignal::Bookmark(_)
-        | WatchSignal::Disconnected(_)
-        | WatchSignal::Reconnected => {
-            format!("{signal:?}")
-        }
     }
 }

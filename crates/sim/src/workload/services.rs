@@ -5,28 +5,27 @@ use endpointd_model::{
     TopologyMode, TrafficDistribution,
 };
 
-use super::{ShapeSeed, labels, remove_endpoints, service_key};
-use crate::script::{Place, ServiceAction};
+use super::{CONSUMERS, ShapeSeed, labels, remove_endpoints};
+use crate::script::ServiceAction;
 use endpointd_memory_api::MemoryApi;
 
-pub fn apply(api: &mut MemoryApi, place: Place, what: ServiceAction) {
-    let key = service_key(place);
-    let Some(old) = api.services.get(&key).map(|one| Service::clone(one)) else {
+pub fn apply(api: &mut MemoryApi, key: &Key, what: ServiceAction) {
+    let Some(old) = api.services.get(key).map(|one| Service::clone(one)) else {
         if let ServiceAction::Create(shape) | ServiceAction::Recreate(shape) = what
             && api.is_active(&key.namespace)
         {
-            create(api, place, shape);
+            create(api, key, shape);
         }
         return;
     };
     match what {
         ServiceAction::Create(_) => {}
-        ServiceAction::Remove => remove(api, &key),
-        ServiceAction::RemoveOnly => api.remove_service(&key),
+        ServiceAction::Remove => remove(api, key),
+        ServiceAction::RemoveOnly => api.remove_service(key),
         ServiceAction::Recreate(shape) => {
-            remove(api, &key);
+            remove(api, key);
             if api.is_active(&key.namespace) {
-                create(api, place, shape);
+                create(api, key, shape);
             }
         }
         ServiceAction::Relabel(_)
@@ -79,11 +78,10 @@ fn remove(api: &mut MemoryApi, key: &Key) {
     remove_endpoints(api, key);
 }
 
-fn create(api: &mut MemoryApi, place: Place, shape: u32) {
-    let key = service_key(place);
+fn create(api: &mut MemoryApi, key: &Key, shape: u32) {
     let mut shape = ShapeSeed(shape);
     let mut service = Service {
-        namespace: key.namespace,
+        namespace: key.namespace.clone(),
         name: key.name.clone(),
         uid: api.new_uid(),
         created: Some(api.now.timestamp(api.skew_secs)),
@@ -104,9 +102,9 @@ fn create(api: &mut MemoryApi, place: Place, shape: u32) {
     api.put_service(service);
 }
 
-/// `old` has no selector: users write its Endpoints.
+/// `old` has no selector: users write its Endpoints. Consumers get their endpoints from elsewhere.
 fn selector(name: &str, shape: &mut ShapeSeed) -> Labels {
-    if name == "old" {
+    if name == "old" || CONSUMERS.contains(&name) {
         return Labels::default();
     }
     let app = if name.starts_with("svc-") { "web" } else { name };

@@ -12,11 +12,12 @@ use endpointd_model::WatchedResource;
 use endpointd_plan::ExclusionReason;
 use prometheus::{Gauge, GaugeVec, Histogram, HistogramVec, IntCounter, IntCounterVec};
 
-use super::CompletedWrite;
 use super::family::Families;
 use super::per_controller::PerController;
 use super::shadow::ShadowGauges;
+use super::sources::SourceGauges;
 use super::upstream::NO_LABELS;
+use super::{CompletedWrite, catch_up};
 use crate::shadow_status::ShadowStatus;
 
 /// One millisecond is what a local API server takes; one minute pages somebody.
@@ -31,7 +32,9 @@ pub(super) struct EndpointdMetrics {
     write_duration: HistogramVec,
     events_recorded: IntCounter,
     events_dropped: IntCounter,
+    received: IntCounterVec,
     shadow: ShadowGauges,
+    sources: SourceGauges,
     gauges: Gauges,
 }
 
@@ -101,7 +104,14 @@ impl EndpointdMetrics {
             ),
             events_recorded: events.with_label_values(&["recorded"]),
             events_dropped: events.with_label_values(&["dropped"]),
+            received: families.counter(
+                "endpointd_watch_received_bytes_total",
+                "Bytes of lists and watches that the API server has sent, before objects out of the \
+                 scope are dropped",
+                &["resource"],
+            ),
             shadow: ShadowGauges::register(families),
+            sources: SourceGauges::register(families),
             gauges: Gauges::register(families),
         }
     }
@@ -142,7 +152,12 @@ impl EndpointdMetrics {
         self.events_dropped.inc_by(n_dropped);
     }
 
+    pub fn set_received(&self, resource: WatchedResource, n_bytes: u64) {
+        catch_up(&self.received.with_label_values(&[resource.as_str()]), n_bytes);
+    }
+
     pub fn set_gauges(&self, status: &EngineStatus, age: Duration) {
+        self.sources.set(&status.sources, age);
         let gauges = &self.gauges;
         gauges.snapshot_age.set(age.as_secs_f64());
         // A status without watches is the default one: nothing is watched yet.

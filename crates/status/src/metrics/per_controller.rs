@@ -7,6 +7,7 @@ pub(super) struct PerController<T> {
     endpoints: T,
     mirror: T,
     import: T,
+    multicluster: T,
 }
 
 impl<T> PerController<T> {
@@ -16,6 +17,7 @@ impl<T> PerController<T> {
             endpoints: make(Controller::Endpoints),
             mirror: make(Controller::Mirror),
             import: make(Controller::Import),
+            multicluster: make(Controller::MultiCluster),
         }
     }
 
@@ -25,6 +27,7 @@ impl<T> PerController<T> {
             Controller::Endpoints => &self.endpoints,
             Controller::Mirror => &self.mirror,
             Controller::Import => &self.import,
+            Controller::MultiCluster => &self.multicluster,
         }
     }
 }

@@ -121,7 +121,7 @@ impl UpstreamMetrics {
         self.queues.record_sync(sync);
         match sync.controller {
             Controller::Slices => self.record_slices_sync(sync),
-            Controller::Endpoints | Controller::Import => {}
+            Controller::Endpoints | Controller::Import | Controller::MultiCluster => {}
             Controller::Mirror => self.record_mirror_sync(sync),
         }
     }
@@ -157,8 +157,13 @@ impl UpstreamMetrics {
         match (write.controller, write.resource) {
             (Controller::Slices, PublishedResource::Slices) => self.slices.record_write(write.verb),
             (Controller::Mirror, PublishedResource::Slices) => self.mirror.record_write(write.verb),
-            (Controller::Endpoints | Controller::Import, _)
-            | (_, PublishedResource::Endpoints | PublishedResource::ServiceStatus) => {}
+            (Controller::Endpoints | Controller::Import | Controller::MultiCluster, _)
+            | (
+                _,
+                PublishedResource::Endpoints
+                | PublishedResource::ServiceStatus
+                | PublishedResource::MultiCluster(_),
+            ) => {}
         }
     }
 
@@ -182,7 +187,7 @@ impl UpstreamMetrics {
             let publishing = match controller.controller {
                 Controller::Slices => &self.slices,
                 Controller::Mirror => &self.mirror,
-                Controller::Endpoints | Controller::Import => continue,
+                Controller::Endpoints | Controller::Import | Controller::MultiCluster => continue,
             };
             publishing.desired.set(controller.n_endpoints_desired as f64);
             publishing.n_slices.set(controller.n_slices as f64);

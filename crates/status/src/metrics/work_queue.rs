@@ -118,5 +118,6 @@ fn queue_name(controller: Controller) -> &'static str {
         Controller::Endpoints => "endpoint",
         Controller::Mirror => "endpoint_slice_mirroring",
         Controller::Import => "endpoint_slice_import",
+        Controller::MultiCluster => "multi_cluster",
     }
 }

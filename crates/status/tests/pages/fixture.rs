@@ -64,6 +64,7 @@ pub fn engine_status() -> EngineStatus {
             deletions_per_minute_max: 20,
         },
         throttled_for: Some(secs(9)),
+        sources: Vec::new(),
     }
 }
 
@@ -76,7 +77,11 @@ pub fn watch(resource: WatchedResource, n_objects: usize) -> WatchStatus {
         | WatchedResource::Nodes
         | WatchedResource::Endpoints
         | WatchedResource::Slices
-        | WatchedResource::ReferenceGrants => BTreeMap::new(),
+        | WatchedResource::ReferenceGrants
+        | WatchedResource::Namespaces
+        | WatchedResource::ServiceExports
+        | WatchedResource::ServiceImports
+        | WatchedResource::DerivedServices => BTreeMap::new(),
     };
     WatchStatus {
         resource,

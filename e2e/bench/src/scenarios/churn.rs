@@ -100,6 +100,7 @@ impl Run {
             Measure::seconds("CPU of the harness", own),
             Measure::new("send delay, max", Unit::Milliseconds, late.as_secs_f64() * 1000.0),
         ]);
+        measures.extend(written.watch_measures());
         Ok(measures)
     }
 }

@@ -62,7 +62,7 @@ fn roll(bench: &mut Bench<'_>, n_pods: usize, who: Subject) -> Result<Vec<Measur
     let written = Written::so_far(&test_bed.api)?.since(written);
     running.stop()?;
     let n_slices = test_bed.drivers.observer.with(|published| published.n_slices());
-    Ok(vec![
+    let mut measures = vec![
         Measure::seconds("time until complete", whole - began),
         Measure::seconds("after the last pod", whole.saturating_duration_since(last_write)),
         Measure::seconds("CPU", after - before),
@@ -71,7 +71,9 @@ fn roll(bench: &mut Bench<'_>, n_pods: usize, who: Subject) -> Result<Vec<Measur
         Measure::bytes("bytes written", written.n_bytes),
         Measure::count("slices at the end", n_slices as u64),
         Measure::bytes("memory, peak", after.peak_bytes),
-    ])
+    ];
+    measures.extend(written.watch_measures());
+    Ok(measures)
 }
 
 /// One batch: creates as many pods as `old` has, and deletes those.

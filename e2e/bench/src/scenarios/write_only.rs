@@ -113,13 +113,17 @@ async fn read_writes(cluster: &Cluster) -> Result<Vec<Write>> {
             | ResourceEvent::Service(_)
             | ResourceEvent::Pod(_)
             | ResourceEvent::Node(_)
-            | ResourceEvent::ReferenceGrant(_) => return,
+            | ResourceEvent::ReferenceGrant(_)
+            | ResourceEvent::Namespace(_)
+            | ResourceEvent::ServiceExport(_)
+            | ResourceEvent::ServiceImport(_)
+            | ResourceEvent::DerivedService(_) => return,
         };
         let name = &object.meta().name;
         let is_generated = match &object {
             Object::Endpoints(_) => number_of_service(name).is_some(),
             Object::Slice(_) => name.starts_with("web-"),
-            Object::ServiceStatus(_) => false,
+            Object::ServiceStatus(_) | Object::MultiCluster(_) => false,
         };
         if is_generated {
             writes.push(Write::Create(object));

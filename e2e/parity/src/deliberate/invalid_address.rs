@@ -49,7 +49,10 @@ pub fn explains(sync: &Sync, aspect: Aspect) -> bool {
                 Controller::Slices => {
                     sync.before.services.get(sync.key).is_some_and(|one| one.is_deleting)
                 }
-                Controller::Endpoints | Controller::Mirror | Controller::Import => {
+                Controller::Endpoints
+                | Controller::Mirror
+                | Controller::Import
+                | Controller::MultiCluster => {
                     sync.before.endpoints.get(sync.key).is_some_and(|one| one.meta.is_deleting())
                 }
             };
@@ -57,7 +60,10 @@ pub fn explains(sync: &Sync, aspect: Aspect) -> bool {
                 Controller::Endpoints => n_invalid,
                 Controller::Slices if is_deleting => n_invalid * settings.endpoints_per_slice_max,
                 Controller::Mirror if is_deleting => n_invalid * settings.mirrored_per_subset_max,
-                Controller::Slices | Controller::Mirror | Controller::Import => 0,
+                Controller::Slices
+                | Controller::Mirror
+                | Controller::Import
+                | Controller::MultiCluster => 0,
             };
             let n_more_max = n_invalid.max(displaced_max);
             (takes_next && less.is_empty())
@@ -96,7 +102,10 @@ fn n_invalid(sync: &Sync) -> usize {
             let subsets = before.endpoints.values().flat_map(|one| &one.subsets);
             n_invalid * subsets.map(|subset| subset.ports.len()).sum::<usize>().max(1)
         }
-        Controller::Slices | Controller::Endpoints | Controller::Import => {
+        Controller::Slices
+        | Controller::Endpoints
+        | Controller::Import
+        | Controller::MultiCluster => {
             let ips = before.pods.values().flat_map(|pod| pod.ips.all.iter());
             ips.filter(|ip| is_invalid_ip(ip)).count()
         }

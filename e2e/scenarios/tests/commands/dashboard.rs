@@ -19,6 +19,7 @@ use crate::fake_kubelet::FakeKubelet;
 const WAIT_MAX: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 const PODS: &str = "/api/v1/namespaces/endpointd/pods";
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/endpointd/leases";
 
 /// `endpointd-b` holds the Lease; both pods are the same process here.
 pub fn a_dashboard_reaches_the_pod_that_leads() {
@@ -50,14 +51,25 @@ pub fn a_dashboard_reaches_the_pod_that_leads() {
     let mut stream = open_stream(&dashboard.url);
     read_until(&mut stream, "\"status\"");
 
+    // The open page has to connect again, and reaches the pod that leads now.
+    hold_lease(&under_test.api, "endpointd-a");
+    read_to_the_end(&mut stream);
+    read_until(&mut open_stream(&dashboard.url), "\"status\"");
+    let last = || kubelet.paths().last().cloned();
+    assert_eq!(last().as_deref(), Some("/portForward/endpointd/endpointd-a"));
+    hold_lease(&under_test.api, "endpointd-b");
+    wait_for("the leader of before", || {
+        page.get("/api/v1").ok();
+        last().filter(|path| path == "/portForward/endpointd/endpointd-b")
+    });
+
     // The next request goes to the pod that is left.
     under_test
         .api
         .delete(&format!("{PODS}/endpointd-b?gracePeriodSeconds=0"))
         .expect("it is there");
     page.get("/api/v1").expect("the other pod");
-    let last = kubelet.paths().last().cloned();
-    assert_eq!(last.as_deref(), Some("/portForward/endpointd/endpointd-a"));
+    assert_eq!(last().as_deref(), Some("/portForward/endpointd/endpointd-a"));
     drop(dashboard);
     what_is_not_possible_is_said(cluster);
 }
@@ -106,10 +118,13 @@ fn create_pods(api: &Api, kubelet_port: u16) {
         let status = json!({"status": {"phase": "Running", "conditions": ready}});
         api.merge(&format!("{PODS}/{name}/status"), &status).expect("a status");
     }
-    let lease = json!({
-        "metadata": {"name": "endpointd"}, "spec": {"holderIdentity": "endpointd-b_0123456789abcdef"},
-    });
-    created("/apis/coordination.k8s.io/v1/namespaces/endpointd/leases", &lease);
+    created(LEASES, &json!({"metadata": {"name": "endpointd"}}));
+    hold_lease(api, "endpointd-b");
+}
+
+fn hold_lease(api: &Api, pod: &str) {
+    let spec = json!({"spec": {"holderIdentity": format!("{pod}_0123456789abcdef")}});
+    api.merge(&format!("{LEASES}/endpointd"), &spec).expect("it is there");
 }
 
 /// A program that writes the address that it should open. Returns the file.
@@ -173,6 +188,11 @@ fn read_until(stream: &mut TcpStream, wanted: &str) {
         assert!(n > 0, "the stream ended: {text}");
         text.push_str(&String::from_utf8_lossy(&bytes[..n]));
     }
+}
+
+fn read_to_the_end(stream: &mut TcpStream) {
+    let mut bytes = [0; 4096];
+    while stream.read(&mut bytes).expect("it ends without an error") > 0 {}
 }
 
 fn wait_for<T>(what: &str, find: impl Fn() -> Option<T>) -> T {

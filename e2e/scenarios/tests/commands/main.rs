@@ -1,14 +1,16 @@
 //! The commands that look at a cluster, while kube-controller-manager publishes: `run --dry-run`,
 //! `explain`, `diff`, `check`. All of them only read. And `dashboard`.
 
+mod check;
+mod contexts;
 mod dashboard;
 mod fake_kubelet;
+mod shadow;
 mod worlds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use endpointd_control_plane::{Api, Audit, Binaries, Cluster, Options};
 use endpointd_scenarios::audit;
@@ -32,10 +34,6 @@ const TESTS: &[Test] = &[
     ("a_dashboard_reaches_the_pod_that_leads", dashboard::a_dashboard_reaches_the_pod_that_leads),
 ];
 const ACCOUNT: &str = "shadow";
-/// A planted difference must show within this time.
-const DIFFERENCE_MAX: Duration = Duration::from_secs(10);
-const SETTLED_MAX: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(200);
 
 fn main() {
     harness::run(TESTS)
@@ -48,65 +46,25 @@ fn commands_agree_with_kube_controller_manager() {
     let under_test = ClusterUnderTest::start(&binaries, Controllers::ControllerManager, options);
     let kubeconfig = reading_account(&under_test.cluster);
     let flags = DaemonFlags::new(&kubeconfig).with("--dry-run");
-    let _shadow = Daemon::start(&under_test.cluster, "shadow", &flags);
-    let address = Daemon::status_address_of(&under_test.cluster, "shadow");
-    let report = Api::plain(&format!("http://{address}"));
+    let daemon = Daemon::start(&under_test.cluster, "shadow", &flags);
     thread::scope(|scope| {
         for scenario in SCENARIOS {
             scope.spawn(|| run_scenario(scenario, &under_test.api));
         }
     });
-    let log = || Daemon::log_of(&under_test.cluster, "shadow");
-    let shadow = wait_for_shadow(&report, SETTLED_MAX, |shadow| {
-        shadow["unsettled"] == 0 && shadow["agrees"].as_u64() > Some(20)
-    });
-    assert_eq!(shadow["differences"], json!([]), "{}", log());
+    shadow::agrees_at_every_quiet_point(&daemon);
 
     let diff = run(&kubeconfig, &["diff", "-A"]);
     assert_eq!(diff.code, Some(0), "{diff:?}");
     let explained = run(&kubeconfig, &["explain", "-A", "-o", "json"]);
     let n_compared = explain_agrees(&under_test.api, &explained.json());
     assert!(n_compared > 10, "too few Services with ready endpoints: {n_compared}");
-    a_planted_difference_shows(&under_test, &report);
+    shadow::shows_a_planted_difference(&under_test, &daemon);
 
     let requests = audit::requests_since(&under_test.cluster, 0);
     let user = format!("system:serviceaccount:kube-system:{ACCOUNT}");
     let mut writes = requests.into_iter().filter(|one| one.user == user && one.is_write());
     assert_eq!(writes.next(), None, "a shadow only reads");
-}
-
-/// Without kube-controller-manager, nobody publishes that a pod is not ready.
-fn a_planted_difference_shows(under_test: &ClusterUnderTest, report: &Api) {
-    let mut ns = TestNamespace::new(&under_test.api, "planted");
-    ns.node_in("planted-node", "a");
-    ns.service("web", &json!({"selector": {"app": "web"}, "ports": [{"port": 80}]}));
-    ns.pod(&Pod::new("web-0", "10.9.9.1").labelled(json!({"app": "web"})).on("planted-node"));
-    ns.converge("published", &[Expected::slices("web", "10.9.9.1")]);
-    under_test.stop_controllers();
-    ns.unready("web-0");
-    let planted = Instant::now();
-    let shadow = wait_for_shadow(report, DIFFERENCE_MAX, |shadow| shadow["differs"] == 2);
-    let keys: BTreeSet<&str> = differing_keys(&shadow).collect();
-    assert_eq!(keys, ["planted/web"].into());
-    eprintln!("the difference shows after {:?}", planted.elapsed());
-    under_test.start_controllers(Controllers::ControllerManager);
-    wait_for_shadow(report, SETTLED_MAX, |shadow| shadow["differs"] == 0);
-}
-
-fn differing_keys(shadow: &Value) -> impl Iterator<Item = &str> {
-    shadow["differences"].as_array().into_iter().flatten().filter_map(|one| one["key"].as_str())
-}
-
-fn wait_for_shadow(report: &Api, time_max: Duration, is_reached: impl Fn(&Value) -> bool) -> Value {
-    let started = Instant::now();
-    loop {
-        let shadow = report.get("/report").unwrap_or_default()["shadow"].clone();
-        if is_reached(&shadow) {
-            return shadow;
-        }
-        assert!(started.elapsed() < time_max, "{shadow:#}");
-        thread::sleep(POLL);
-    }
 }
 
 /// What `explain` says is published is what is there, and nothing is said to be wrong with it.
@@ -221,19 +179,8 @@ fn explain_says_what_is_published() {
     let missing = run(admin, &["explain", "wbe", "-n", "explained"]);
     assert!(missing.err.contains("hint: did you mean `web`?"), "{missing:?}");
 
-    let check = run(admin, &["check", "--pre", "-n", "kube-system", "-o", "json"]);
-    assert_eq!(check.code, Some(0), "{check:?}");
-    let checks = check.json()["checks"].clone();
-    let result_of = |name: &str| {
-        let mut checks = checks.as_array().into_iter().flatten();
-        checks.find(|one| one["name"] == name).map(|one| one["result"].clone())
-    };
-    for name in ["server", "discovery", "permissions", "writers"] {
-        assert_eq!(result_of(name), Some(json!("ok")), "{checks:#}");
-    }
-    let check = run(admin, &["check", "--as", "nobody"]);
-    assert_eq!(check.code, Some(1), "{check:?}");
-    assert!(check.out.contains("× may not get, list, watch pods\n"), "{}", check.out);
+    check::says_what_holds_and_what_does_not(&under_test.cluster);
+    contexts::name_the_cluster_and_the_namespace(&under_test.cluster);
 }
 
 fn only_one_namespace_was_read(cluster: &Cluster, from: usize) {

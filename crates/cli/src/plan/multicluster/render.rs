@@ -3,11 +3,9 @@
 use std::io;
 
 use comfy_table::Cell;
-use endpointd_model::{Family, MultiClusterVersion, Object, SharedStr};
-use endpointd_plan::{
-    ExportState, MultiClusterObject, MultiClusterWrite, SourceReport, SourceState,
-};
-use endpointd_wire::{derived_service_to_json, export_to_json, import_to_json, to_json_value};
+use endpointd_model::{Family, SharedStr, Write};
+use endpointd_plan::{ExportState, SourceReport, SourceState, write_summary};
+use endpointd_wire::to_json_value;
 use serde_json::{Value, json};
 
 use super::super::render_table::{Colours, Section, print};
@@ -44,9 +42,9 @@ fn writes(planned: &[KeyPlan]) -> Section {
             rows.push(vec![
                 Cell::new(key),
                 Cell::new(write.verb()),
-                Cell::new(write.resource()),
+                Cell::new(write.resource().as_str()),
                 Cell::new(write.key().name),
-                Cell::new(write.summary()),
+                Cell::new(write_summary(write)),
             ]);
         }
     }
@@ -86,17 +84,6 @@ fn export_text(export: ExportState) -> &'static str {
         ExportState::NoService => "NoService",
         ExportState::InvalidServiceType => "InvalidServiceType",
         ExportState::Valid => "valid",
-    }
-}
-
-fn state_text(state: SourceState) -> &'static str {
-    match state {
-        SourceState::Unknown => "Unknown",
-        SourceState::InSync => "InSync",
-        SourceState::Lost { .. } => "Lost",
-        SourceState::Demoted { .. } => "Demoted",
-        SourceState::Expired => "Expired",
-        SourceState::Removed => "Removed",
     }
 }
 
@@ -143,21 +130,11 @@ fn key_json(one: &KeyPlan) -> Value {
     })
 }
 
-fn write_json(write: &MultiClusterWrite) -> Value {
-    let version = MultiClusterVersion::default();
-    let object = match write {
-        MultiClusterWrite::Create(object) | MultiClusterWrite::Update(object) => match object {
-            MultiClusterObject::Import(import) => import_to_json(version, import),
-            MultiClusterObject::Derived(service) => derived_service_to_json(service),
-            MultiClusterObject::Slice(slice) => to_json_value(&Object::Slice(slice.clone())),
-        },
-        MultiClusterWrite::Delete(_) => Value::Null,
-        MultiClusterWrite::ImportStatus(import) => import_to_json(version, import),
-        MultiClusterWrite::ExportStatus(export) => export_to_json(version, export),
-    };
+fn write_json(write: &Write) -> Value {
+    let object = write.object().map_or(Value::Null, to_json_value);
     json!({
         "verb": write.verb(),
-        "resource": write.resource(),
+        "resource": write.resource().as_str(),
         "name": &*write.key().name,
         "object": object,
     })
@@ -178,7 +155,7 @@ fn source_json(report: &SourceReport) -> Value {
     } = report;
     json!({
         "cluster": cluster.as_str(),
-        "state": state_text(*state),
+        "state": state.as_str(),
         "export": export_text(*export),
         "exportedSince": exported_since.map(|at| at.to_string()),
         "isPassedOver": is_passed_over,

@@ -10,14 +10,11 @@
 
 use endpointd_model::{
     ClusterId, ClusterIp, DerivedService, Endpoint, EndpointPort, EndpointSlice, Family, Hints,
-    InternalTrafficPolicy, Key, Labels, Meta, ObjectRef, Service, ServiceExport, ServiceImport,
-    ServiceTraffic, SessionAffinity, TargetPort, Timestamp, TrafficDistribution, Uid, derived_name,
-    names,
+    InternalTrafficPolicy, Key, Labels, Meta, MultiClusterObject, Object, ObjectRef, Service,
+    ServiceExport, ServiceImport, ServiceTraffic, SessionAffinity, TargetPort, Timestamp,
+    TrafficDistribution, Uid, Write, derived_name, names,
 };
-use endpointd_plan::{
-    ClusterObjects, ClusterSetState, MultiClusterObject, MultiClusterPlan, MultiClusterWrite,
-    SourceState, Zones,
-};
+use endpointd_plan::{ClusterObjects, ClusterSetState, MultiClusterPlan, SourceState, Zones};
 use expect_test::Expect;
 
 use crate::fixture::service_port;
@@ -109,10 +106,10 @@ impl World {
     }
 
     /// As an API server: the derived Service gets an address of each family.
-    pub fn apply(&mut self, write: &MultiClusterWrite) {
+    pub fn apply(&mut self, write: &Write) {
         self.state.apply(write);
-        if let MultiClusterWrite::Create(MultiClusterObject::Derived(service))
-        | MultiClusterWrite::Update(MultiClusterObject::Derived(service)) = write
+        if let Write::Create(Object::MultiCluster(MultiClusterObject::Derived(service)))
+        | Write::Update(Object::MultiCluster(MultiClusterObject::Derived(service))) = write
         {
             let stored = self.state.derived.get_mut(&service.meta.key()).expect("just stored");
             for family in stored.families.iter().skip(stored.cluster_ips.len()) {

@@ -1,26 +1,19 @@
-//! What kube-proxy makes of imported slices: upstream's own code reads the derived Service and the
-//! slices of a multi-cluster plan, and says which endpoints clients on a node reach (docs/spec.md,
-//! section 11: C7, U0, M7).
+//! Slices of several clusters (docs/spec.md, section 11: C7, U0, M7).
 
-use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::path::Path;
 
-use endpointd_control_plane::binaries::is_ci;
-use endpointd_model::{ClusterId, EndpointSlice, Key, Object, ServiceExport, Timestamp, names};
-use endpointd_plan::{
-    ClusterObjects, ClusterSetState, MultiClusterObject, MultiClusterWrite, SourceState,
+use endpointd_model::{
+    ClusterId, EndpointSlice, Key, MultiClusterObject, Object, ServiceExport, Timestamp, Write,
+    names,
 };
+use endpointd_plan::{ClusterObjects, ClusterSetState, SourceState};
 use endpointd_wire::{decode_value, derived_service_to_json, to_json_value};
 use serde_json::{Value, json};
 
+use super::judge::{Reached, ask, program, reached};
+
 /// Two clusters with the Service `shop/web`; the export of `eu1` is older.
 struct Clusters(ClusterSetState);
-
-/// Addresses by the name of the port.
-type Reached = BTreeMap<String, Vec<String>>;
 
 const HOME_ENDPOINTS: [(&str, &str, &str); 2] =
     [("10.0.0.1", "n1", "za"), ("10.0.0.2", "n2", "zb")];
@@ -91,7 +84,9 @@ impl Clusters {
         for _ in 0..8 {
             for write in self.0.plan(&key()).writes {
                 self.0.apply(&write);
-                if let MultiClusterWrite::Create(MultiClusterObject::Derived(service)) = write {
+                if let Write::Create(Object::MultiCluster(MultiClusterObject::Derived(service))) =
+                    write
+                {
                     let service = self.0.derived.get_mut(&service.meta.key()).expect("just stored");
                     service.cluster_ips = vec!["10.96.0.9".into()];
                 }
@@ -112,58 +107,6 @@ impl Clusters {
         let service = derived_service_to_json(service);
         ask(program, &json!({"service": service, "slices": slices, "node": node, "zone": zone}))
     }
-}
-
-fn ask(program: &Path, question: &Value) -> Reached {
-    let mut child = Command::new(program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    let mut stdin = child.stdin.take().expect("it is piped");
-    writeln!(stdin, "{question}").expect("the program reads");
-    drop(stdin);
-    let output = child.wait_with_output().expect("the program ends");
-    serde_json::from_slice(&output.stdout).expect("one answer")
-}
-
-/// Upstream's code, built once. Without Go the tests are skipped, except in CI, where they fail.
-fn program() -> Option<&'static Path> {
-    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PROGRAM.get_or_init(build).as_deref()
-}
-
-fn build() -> Option<PathBuf> {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kube-proxy-endpoints");
-    // The same flags as for the control plane, so that Go compiles shared packages only once.
-    let built = Command::new("go")
-        .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o"])
-        .arg(&program)
-        .arg(".")
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("kube-proxy"))
-        .env("GOFLAGS", "")
-        .env("CGO_ENABLED", "0")
-        .stdin(Stdio::null())
-        .output();
-    match built {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Some(program)
-        }
-        Err(error) => {
-            assert!(!is_ci(), "Go is not installed: {error}");
-            eprintln!("skipped: `go` cannot be started: {error}");
-            None
-        }
-    }
-}
-
-fn reached(pairs: &[(&str, &[&str])]) -> Reached {
-    let of = |(port, addresses): &(&str, &[&str])| {
-        let addresses = addresses.iter().map(|one| format!("{one}:8080"));
-        ((*port).to_owned(), addresses.collect())
-    };
-    pairs.iter().map(of).collect()
 }
 
 const ALL: &[&str] = &["10.0.0.1", "10.0.0.2", "10.1.0.1"];

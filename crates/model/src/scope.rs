@@ -1,15 +1,11 @@
 //! Which objects one process looks at: instances with disjoint scopes run side by side.
 //!
-//! The API server filters what it can: one namespace by its path, several namespaces and shards by a
-//! shard selector if it has the feature `ShardedListAndWatch`, Services by labels. What it sends
-//! nevertheless is dropped here before it is stored.
+//! The client asks the API server to filter what it can, and drops the rest before it is stored.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-use endpointd_model::{LabelSelector, LiveReadResult, WatchedResource};
-
-use crate::request::escape;
+use crate::{LabelSelector, LiveReadResult, WatchedResource};
 
 /// The namespaces, and the Services in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,8 +91,8 @@ impl NamespaceScope {
         }
     }
 
-    /// The ranges of hashes to ask for.
-    fn ranges(&self) -> Vec<(u128, u128)> {
+    /// The hashes of the names, as ranges that do not include their end; empty for all names.
+    pub fn hash_ranges(&self) -> Vec<(u128, u128)> {
         match self {
             Self::All => Vec::new(),
             Self::Named(names) => {
@@ -125,44 +121,12 @@ impl Scope {
     }
 
     /// For objects of a watched resource; nodes have no namespace and belong to every scope.
-    pub(crate) fn contains(&self, resource: WatchedResource, namespace: &str) -> bool {
+    pub fn contains(&self, resource: WatchedResource, namespace: &str) -> bool {
         resource == WatchedResource::Nodes || self.namespaces.contains(namespace)
     }
 
-    /// The only namespace, whose path lists and watches use.
-    pub(crate) fn only_namespace(&self, resource: WatchedResource) -> Option<&str> {
-        match &self.namespaces {
-            NamespaceScope::Named(names) if resource != WatchedResource::Nodes => {
-                names.iter().next().filter(|_| names.len() == 1).map(String::as_str)
-            }
-            NamespaceScope::All | NamespaceScope::Named(_) | NamespaceScope::Shard(_) => None,
-        }
-    }
-
-    /// What the API server can filter by, as the end of a query.
-    pub(crate) fn query(&self, resource: WatchedResource) -> String {
-        let mut query = String::new();
-        if let Some(selector) = &self.service_selector
-            && resource == WatchedResource::Services
-        {
-            query.push_str(&format!("&labelSelector={}", escape(&selector.to_string())));
-        }
-        let ranges = self.namespaces.ranges();
-        let is_filtered = resource != WatchedResource::Nodes
-            && !ranges.is_empty()
-            && self.only_namespace(resource).is_none();
-        if is_filtered {
-            let range = |(start, end): &(u128, u128)| {
-                format!("shardRange(object.metadata.namespace, '0x{start:016x}', '0x{end:016x}')")
-            };
-            let selector = ranges.iter().map(range).collect::<Vec<_>>().join(" || ");
-            query.push_str(&format!("&shardSelector={}", escape(&selector)));
-        }
-        query
-    }
-
     /// A Service that exists and is not in the scope is not there for the engine.
-    pub(crate) fn filter_read(&self, result: LiveReadResult) -> LiveReadResult {
+    pub fn filter_read(&self, result: LiveReadResult) -> LiveReadResult {
         match (&self.service_selector, &result) {
             (Some(selector), LiveReadResult::Service(service))
                 if !selector.matches(|key| service.labels.get(key).map(AsRef::as_ref)) =>
@@ -227,9 +191,8 @@ impl fmt::Display for Scope {
 
 #[cfg(test)]
 mod tests {
-    use endpointd_model::Service;
-
     use super::*;
+    use crate::Service;
 
     fn scope(text: &str) -> Scope {
         Scope::parse(text).expect("a scope")
@@ -255,22 +218,6 @@ mod tests {
         assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(hash("foobar"), 0x8594_4171_f739_67e8);
-    }
-
-    #[test]
-    fn the_api_server_is_asked_to_filter() {
-        let (services, pods, nodes) =
-            (WatchedResource::Services, WatchedResource::Pods, WatchedResource::Nodes);
-        let one = scope("namespaces:shop;services:team=a");
-        assert_eq!(one.only_namespace(pods), Some("shop"));
-        assert_eq!(one.only_namespace(nodes), None);
-        assert_eq!(one.query(services), "&labelSelector=team%3Da");
-        assert_eq!((one.query(pods), one.query(nodes)), (String::new(), String::new()));
-        let half = scope("shard:2-of-2").query(pods);
-        assert!(half.contains("%270x8000000000000000%27%2C%20%270x10000000000000000%27"), "{half}");
-        let two = scope("namespaces:a,b").query(pods);
-        assert_eq!(two.matches("shardRange").count(), 2, "{two}");
-        assert_eq!(scope("shard:1-of-2").query(nodes), "");
     }
 
     #[test]

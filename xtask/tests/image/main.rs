@@ -1,8 +1,10 @@
 //! `cargo xtask image` and `cargo xtask release`, with the program that tests use instead of the one
 //! that is shipped: the same program gives the same image, which has no shell, runs without root, and
-//! is ready on a real control plane.
+//! is ready on a real control plane. krew installs the plugin of the release.
 
-use std::collections::BTreeSet;
+mod krew;
+mod release;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -82,41 +84,6 @@ fn the_image_runs_without_root_until_it_is_ready() {
         assert!(started.elapsed() < READY_MAX, "not ready: {}", container.log());
         thread::sleep(POLL);
     }
-}
-
-#[test]
-fn a_release_has_checksums_for_all_its_files() {
-    if !is_debian() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a temporary directory");
-    let output = folder.path().join("artifacts");
-    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    xtask.args(["release", "--without", "static", "--program"]);
-    xtask.arg(format!("dist={}", program().display())).arg("--output").arg(&output);
-    succeed(&mut xtask);
-    let sums = fs::read_to_string(output.join("SHA256SUMS")).expect("checksums");
-    succeed(Command::new("sha256sum").args(["--check", "SHA256SUMS"]).current_dir(&output));
-    let listed: BTreeSet<&str> = sums.lines().filter_map(|line| line.split("  ").nth(1)).collect();
-    let entries = fs::read_dir(&output).expect("the directory is there");
-    let files: BTreeSet<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    assert_eq!(files.len(), listed.len() + 1, "{files:?}");
-    let archive = files.iter().find(|name| name.ends_with("-dist.tar.gz")).expect("a program");
-    let all: Vec<String> = paths(&output.join(archive)).into_iter().map(|(path, _)| path).collect();
-    for needed in [
-        "/endpointd",
-        "/LICENSE",
-        "/THIRD-PARTY-NOTICES",
-        "/completions/endpointd.bash",
-        "/man/man1/endpointd-run.1",
-        "/deploy/static-pod/endpointd.yaml",
-    ] {
-        assert!(all.iter().any(|path| path.ends_with(needed)), "no {needed} in {all:?}");
-    }
-    let chart = files.iter().find(|name| name.contains("chart")).expect("a chart");
-    let all: Vec<String> = paths(&output.join(chart)).into_iter().map(|(path, _)| path).collect();
-    assert!(all.contains(&"endpointd/values.schema.json".to_owned()), "{all:?}");
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
