@@ -22,6 +22,8 @@ pub struct KeyTable {
     /// Only keys with failures, conflicts, or reads to do.
     failures: HashMap<Key, FailureState>,
     pub repairs: Repairs,
+    /// In a dry run: the keys whose last plan has writes, and the last plan that a change caused.
+    pub differing: HashMap<Key, MonotonicTime>,
     totals: TotalStats,
 }
 
@@ -144,6 +146,7 @@ impl KeyTable {
             self.failures.insert(key.clone(), throttled);
         }
         self.repairs.remove(key);
+        self.differing.remove(key);
         if let Some(entry) = self.entries.remove(key) {
             self.totals.subtract(&entry.stats);
         }

@@ -23,6 +23,8 @@ pub struct SyncSummary {
     pub is_removal: bool,
     /// No change caused it: an initial sync or, in a dry run, a later look at a difference.
     pub is_background: bool,
+    /// In a dry run: its plan has had writes for 5 s, and no change has come meanwhile.
+    pub has_lasted: bool,
     pub hints: HintsKind,
 }
 
@@ -67,6 +69,7 @@ impl SyncSummary {
             took: Duration::ZERO,
             is_removal: false,
             is_background: false,
+            has_lasted: false,
             hints: HintsKind::default(),
         }
     }

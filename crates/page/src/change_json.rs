@@ -20,6 +20,7 @@ pub fn change(change: &Change) -> Value {
         took,
         is_removal,
         is_background,
+        has_lasted: _,
         hints: _,
     } = sync;
     json!({

@@ -45,6 +45,8 @@ pub struct Cluster {
     pub live_reads: Vec<LiveRead>,
     pub event_records: Vec<EventRecord>,
     pub results: Vec<&'static str>,
+    /// Of each of them, whether it is a difference that has lasted, in a dry run.
+    pub lasting: Vec<bool>,
     pub cannot_be_listed: Option<WatchedResource>,
     /// How often everything was listed again.
     pub n_relists: usize,
@@ -87,6 +89,7 @@ impl Cluster {
             live_reads: Vec::new(),
             event_records: Vec::new(),
             results: Vec::new(),
+            lasting: Vec::new(),
             cannot_be_listed: None,
             n_relists: 0,
             sources: BTreeMap::new(),
@@ -120,6 +123,7 @@ impl Cluster {
         self.sent.clear();
         self.live_reads.clear();
         self.results.clear();
+        self.lasting.clear();
         self.event_records.clear();
     }
 
@@ -331,6 +335,7 @@ impl Cluster {
             Effect::SyncFinished(synced) => {
                 assert!(synced.result != SyncResult::Unchanged || synced.n_creates == 0);
                 self.results.push(synced.result.as_str());
+                self.lasting.push(synced.has_lasted);
             }
         }
     }

@@ -51,6 +51,23 @@ fn a_difference_is_planned_again_until_another_controller_has_written() {
     assert!(cluster.sent.is_empty());
 }
 
+/// A live list of the namespace releases plans that waited for it. That is no change of the key.
+#[test]
+fn a_plan_that_no_change_caused_settles_nothing_early() {
+    let mut cluster = dry_run();
+    cluster.clear_log();
+    cluster.change_pod(&key("web-0"), unready);
+    cluster.run();
+    cluster.advance(Duration::from_secs(4));
+    cluster.change_pod(&key("web-1"), unready);
+    cluster.run();
+    assert_eq!(cluster.lasting, [false; 4], "two controllers, two changes");
+    cluster.advance(Duration::from_secs(4));
+    assert_eq!(cluster.lasting, [false; 4], "the first look is 5 s after the last change");
+    cluster.advance(Duration::from_secs(2));
+    assert_eq!(cluster.lasting[4..], [true; 2]);
+}
+
 #[test]
 fn a_deleted_service_is_compared_without_a_write() {
     let mut cluster = dry_run();

@@ -69,6 +69,7 @@ fn sync(result: SyncResult) -> SyncSummary {
         took: Duration::from_millis(10),
         is_removal: false,
         is_background: false,
+        has_lasted: false,
         hints: HintsKind::default(),
     }
 }

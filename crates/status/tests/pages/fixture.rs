@@ -152,6 +152,7 @@ pub fn sync_summary() -> SyncSummary {
         took: Duration::from_millis(10),
         is_removal: true,
         is_background: false,
+        has_lasted: false,
         hints: HintsKind {
             topology: TopologyMode::Off,
             traffic_distribution: Some(TrafficDistribution::PreferSameZone),
