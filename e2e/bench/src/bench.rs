@@ -33,7 +33,8 @@ pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
             let cold_starts = if wanted.contains(&Scenario::ColdStart) { 0 } else { cold };
             scale.n_rounds * scale.cold.len() + cold_starts
         }
-        Scenario::Engine => scale.n_rounds,
+        Scenario::Commands => scale.n_rounds * scale.cold.len(),
+        Scenario::Readers | Scenario::Engine => scale.n_rounds,
     };
     wanted.iter().map(of).sum()
 }
@@ -58,6 +59,8 @@ impl<'a> Bench<'a> {
             Scenario::Rollout => scenarios::rollout::run(self),
             Scenario::ServicesPerNamespace => scenarios::services_per_namespace::run(self),
             Scenario::Idle => scenarios::idle::run(self),
+            Scenario::Readers => scenarios::readers::run(self),
+            Scenario::Commands => scenarios::commands::run(self),
             Scenario::WriteOnly => scenarios::write_only::run(self),
             Scenario::Engine => scenarios::engine::run(self),
         };

@@ -43,18 +43,22 @@ pub enum Scenario {
     Rollout,
     ServicesPerNamespace,
     Idle,
+    Readers,
+    Commands,
     WriteOnly,
     Engine,
 }
 
 impl Scenario {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::ColdStart,
         Self::Restart,
         Self::Churn,
         Self::Rollout,
         Self::ServicesPerNamespace,
         Self::Idle,
+        Self::Readers,
+        Self::Commands,
         Self::WriteOnly,
         Self::Engine,
     ];
@@ -67,6 +71,8 @@ impl Scenario {
             Self::Rollout => "rollout",
             Self::ServicesPerNamespace => "services-per-namespace",
             Self::Idle => "idle",
+            Self::Readers => "readers",
+            Self::Commands => "commands",
             Self::WriteOnly => "write-only",
             Self::Engine => "engine",
         }
@@ -83,6 +89,8 @@ impl Scenario {
                 "services per namespace: readiness toggles with an increasing number of Services"
             }
             Self::Idle => "idle: nothing changes",
+            Self::Readers => "readers: churn while people look at the live page",
+            Self::Commands => "commands: explain one Service, and diff all",
             Self::WriteOnly => "write-only: the writes of a cold start without a controller",
             Self::Engine => "engine: without API server and sockets",
         }

@@ -11,6 +11,10 @@ pub mod services_per_namespace;
 
 pub mod idle;
 
+pub mod readers;
+
+pub mod commands;
+
 pub mod write_only;
 
 pub mod engine;

@@ -1,6 +1,7 @@
 //! The programs under measurement, and how they are started.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -97,6 +98,11 @@ impl<'a> RunningSubject<'a> {
 
     pub fn usage(&self) -> Result<Usage> {
         Usage::of(self.pid).context("the subject has ended")
+    }
+
+    /// Where endpointd serves its status and its page.
+    pub fn status_address(&self) -> Option<SocketAddr> {
+        self.daemon.as_ref().map(Daemon::status_address)
     }
 
     /// Waits until the subject uses almost no CPU, at the end of its initial sync.

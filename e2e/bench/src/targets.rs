@@ -1,7 +1,7 @@
 //! Targets, as ratios between subjects of one run.
 
 use crate::record::{Record, Row, Scenario, rows};
-use crate::scenarios::{cold_start, engine, restart};
+use crate::scenarios::{cold_start, commands, engine, readers, restart};
 use crate::subject::Subject;
 
 /// One target and the measured value.
@@ -41,6 +41,8 @@ pub fn targets(records: &[Record]) -> Vec<Target> {
         }
     }
     targets.extend(constant_cost(&of(Scenario::ServicesPerNamespace)));
+    targets.extend(cost_of_readers(&of(Scenario::Readers)));
+    targets.extend(of(Scenario::Commands).iter().filter_map(explain_time));
     for row in of(Scenario::Engine) {
         targets.extend(bytes_per_pod(&row));
     }
@@ -97,6 +99,37 @@ fn constant_cost(rows: &[Row]) -> Option<Target> {
         limit: format!("at most {AT_MOST} ×"),
         measured: format!("{growth:.2} ×"),
         is_met: growth <= AT_MOST,
+    })
+}
+
+/// Readers of the page do not delay syncs.
+fn cost_of_readers(rows: &[Row]) -> Vec<Target> {
+    const AT_MOST: f64 = 1.05;
+    let median = |case: &str, name: &str| {
+        let mut of_case = rows.iter().filter(|row| row.case == case && row.name == name);
+        of_case.next()?.median(Subject::Endpointd)
+    };
+    let target = |name: &&str| {
+        let growth = median(readers::WITH, name)? / median(readers::WITHOUT, name)?;
+        Some(Target {
+            name: format!("{name}, {} relative to none", readers::WITH),
+            limit: format!("at most {AT_MOST} ×"),
+            measured: format!("{growth:.2} ×"),
+            is_met: growth <= AT_MOST,
+        })
+    };
+    let names = ["removal, p50", "removal, p99", "addition, p50", "addition, p99"];
+    names.iter().filter_map(target).collect()
+}
+
+fn explain_time(row: &Row) -> Option<Target> {
+    const AT_MOST: f64 = 1.0;
+    let time = row.median(Subject::Endpointd).filter(|_| row.name == commands::EXPLAIN_TIME)?;
+    Some(Target {
+        name: format!("{}, {}", row.name, row.case),
+        limit: format!("less than {AT_MOST} s"),
+        measured: format!("{time:.2} s"),
+        is_met: time < AT_MOST,
     })
 }
 
