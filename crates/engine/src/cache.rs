@@ -101,7 +101,7 @@ pub enum ChangeDelay {
 }
 
 impl DirtyKeys {
-    fn add(&mut self, controller: Controller, key: Key, priority: Priority) {
+    pub fn add(&mut self, controller: Controller, key: Key, priority: Priority) {
         self.0.push(DirtyKey { controller, key, priority, delay: ChangeDelay::None });
     }
 

@@ -5,12 +5,13 @@ mod identity;
 mod pods;
 
 use endpointd_model::{
-    Controller, LiveRead, LiveReadResult, Object, PublishedResource, ResourceEvent,
-    ResourceVersion, SliceManagers, Uid, WatchSignal, WatchedResource, WriteResult,
+    LiveRead, LiveReadResult, Object, PublishedResource, ResourceEvent, ResourceVersion,
+    SliceManagers, Uid, WatchSignal, WatchedResource, WriteResult,
 };
 use endpointd_plan::Knowledge;
 
 use crate::cache::{Cache, Changes, DirtyKeys, ListEpoch, Origin, Place};
+use crate::queue::Priority;
 use crate::requests::PendingWrite;
 use crate::watch_state::{ListEnd, WatchState};
 use crate::{MonotonicTime, WatchStatus};
@@ -101,6 +102,11 @@ impl Observed {
             }
         }
         knowledge
+    }
+
+    /// New watches begin: what is cached may have changed since the old ones, until each has listed.
+    pub fn await_lists(&mut self) {
+        self.watches.iter_mut().for_each(|watch| watch.disconnect("the watch begins".into()));
     }
 
     pub fn is_listing(&self) -> bool {
@@ -203,9 +209,12 @@ impl Observed {
         self.cache.remove_missing(resource, epoch, listed)
     }
 
-    /// Applies the response to our own write; its owner is not among the dirty keys.
+    /// Applies the response to our own write. Its owner is not among the dirty keys, unless the next
+    /// plan has to write what waited for it: the watch may have reported the write before, when its
+    /// owner was in flight.
     pub fn apply_write_result(&mut self, request: &PendingWrite, result: WriteResult) -> DirtyKeys {
         let mut dirty = DirtyKeys::default();
+        let is_stored = matches!(result, WriteResult::Stored(_) | WriteResult::Deleted);
         match result {
             WriteResult::Stored(object) => {
                 self.apply_stored(*object, &mut dirty);
@@ -220,6 +229,9 @@ impl Observed {
             | WriteResult::NamespaceTerminating(_)
             | WriteResult::Failed(_)
             | WriteResult::NotLeader => {}
+        }
+        if is_stored && request.has_successor() {
+            dirty.add(request.owner.controller, request.owner.key.clone(), Priority::Live);
         }
         dirty
     }
@@ -244,10 +256,7 @@ impl Observed {
         if cached.is_some_and(|cached| cached.uid == *deleted_uid) {
             let epoch = self.epoch(watched(*resource));
             self.cache.tombstone(*resource, key, epoch, dirty);
-            // What must wait for the delete comes in the next plan.
-            if owner.controller != Controller::MultiCluster {
-                dirty.remove(owner.controller, &owner.key);
-            }
+            dirty.remove(owner.controller, &owner.key);
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use endpointd_model::{Key, LiveRead, PublishedResource, ResourceVersion, Uid, Write, WriteResult};
+use endpointd_model::{
+    Controller, Key, LiveRead, PublishedResource, ResourceVersion, Uid, Write, WriteResult,
+};
 use hashbrown::HashMap;
 
 use crate::cache::{DirtyKeys, ObjectChange, PublishedEvent};
@@ -257,6 +259,22 @@ impl PendingWrite {
         !self.events.iter().all(is_echo)
     }
 
+    /// Whether the next plan of its owner writes what had to wait until this object exists, or is gone
+    /// (docs/spec.md, M12). Other controllers write all at once.
+    pub fn has_successor(&self) -> bool {
+        match (self.owner.controller, self.verb) {
+            (Controller::MultiCluster, Verb::Create | Verb::Delete) => true,
+            (Controller::MultiCluster, Verb::Update)
+            | (
+                Controller::Endpoints
+                | Controller::Slices
+                | Controller::Mirror
+                | Controller::Import,
+                _,
+            ) => false,
+        }
+    }
+
     /// The read that shows what this write did.
     pub fn live_read(&self) -> LiveRead {
         match self.resource {
@@ -282,7 +300,7 @@ impl Verb {
 
 #[cfg(test)]
 mod tests {
-    use endpointd_model::{Controller, Object};
+    use endpointd_model::Object;
 
     use super::*;
 

@@ -34,6 +34,10 @@ pub struct Sources {
     refused_families: BTreeSet<Family>,
 }
 
+/// While lists of a cluster are incomplete, so long: one of its Services may be new, and its export
+/// old.
+const HOLD_MAX: Duration = Duration::from_secs(30);
+
 /// One other cluster.
 #[derive(Debug)]
 pub struct Source {
@@ -41,8 +45,13 @@ pub struct Source {
     contact: Contact,
     state: SourceState,
     pub zones: Zones,
+    /// Changed keys that wait until all lists are complete, and since when keys wait.
+    held: BTreeSet<Key>,
+    held_since: Option<MonotonicTime>,
     /// The keys that wait for a live read of what is absent.
     waiting: BTreeMap<LiveRead, BTreeSet<Key>>,
+    /// The keys that wait for a live read until the cluster is in contact again.
+    waiting_for_contact: BTreeSet<Key>,
     /// What live reads have not found, and when.
     absent: BTreeMap<LiveRead, MonotonicTime>,
 }
@@ -104,12 +113,25 @@ impl Sources {
         self.clusters.get_mut(cluster)
     }
 
+    /// The changed keys of all clusters that need not wait any more.
+    pub fn release(&mut self, now: MonotonicTime) -> BTreeSet<Key> {
+        self.clusters.values_mut().flat_map(|source| source.release(now)).collect()
+    }
+
     /// Sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&ClusterId, &Source)> {
         self.clusters.iter()
     }
 
+    /// If the wall clock has jumped, contacts were as long ago as before.
     pub fn set_clock(&mut self, now: MonotonicTime, time: Timestamp) {
+        if self.clock.is_some() {
+            let jump = time.duration_since(self.time(now));
+            for source in self.clusters.values_mut() {
+                let moved = |at: Timestamp| at.checked_add(jump).unwrap_or(at);
+                source.contact.last_contact = source.contact.last_contact.map(moved);
+            }
+        }
         self.clock = Some((now, time));
     }
 
@@ -127,6 +149,7 @@ impl Sources {
         last_contact: Option<Timestamp>,
     ) {
         let source = self.clusters.entry(cluster).or_insert_with(Source::new);
+        source.await_lists();
         source.contact.limits = limits;
         source.contact.kubeconfig = KubeconfigFile::Present;
         source.contact.last_contact = source.contact.last_contact.max(last_contact);
@@ -198,7 +221,10 @@ impl Source {
             contact,
             state: SourceState::Unknown,
             zones: Zones::default(),
+            held: BTreeSet::new(),
+            held_since: None,
             waiting: BTreeMap::new(),
+            waiting_for_contact: BTreeSet::new(),
             absent: BTreeMap::new(),
         }
     }
@@ -219,9 +245,18 @@ impl Source {
     pub fn reset(&mut self) {
         self.observed.reset();
         self.observed.accept_signals();
+        self.held.clear();
+        self.held_since = None;
         self.waiting.clear();
+        self.waiting_for_contact.clear();
         self.absent.clear();
         self.contact.knowledge = Knowledge::Nothing;
+    }
+
+    /// Its watches begin with lists: it is not in contact before the last of them is complete.
+    pub fn await_lists(&mut self) {
+        self.observed.await_lists();
+        self.contact.knowledge = self.observed.knowledge();
     }
 
     pub fn set_kubeconfig(&mut self, kubeconfig: KubeconfigFile) {
@@ -265,6 +300,37 @@ impl Source {
 
     pub fn wait_for(&mut self, read: LiveRead, key: Key) {
         self.waiting.entry(read).or_default().insert(key);
+    }
+
+    /// Whether changes wait: after a break, lists come one after the other.
+    pub fn holds_changes(&mut self, now: MonotonicTime) -> bool {
+        match self.contact.knowledge {
+            Knowledge::Nothing | Knowledge::Current => false,
+            Knowledge::Outdated => now.since(*self.held_since.get_or_insert(now)) < HOLD_MAX,
+        }
+    }
+
+    pub fn hold(&mut self, keys: impl Iterator<Item = Key>) {
+        self.held.extend(keys);
+    }
+
+    /// The changed keys that need not wait any more.
+    pub fn release(&mut self, now: MonotonicTime) -> BTreeSet<Key> {
+        if self.contact.knowledge == Knowledge::Current {
+            self.held_since = None;
+        } else if self.held_since.is_some_and(|since| now.since(since) < HOLD_MAX) {
+            return BTreeSet::new();
+        }
+        std::mem::take(&mut self.held)
+    }
+
+    pub fn wait_for_contact(&mut self, key: Key) {
+        self.waiting_for_contact.insert(key);
+    }
+
+    /// The keys that are planned again, because the cluster can be asked now.
+    pub fn take_waiting_for_contact(&mut self) -> BTreeSet<Key> {
+        std::mem::take(&mut self.waiting_for_contact)
     }
 
     /// The keys that wait for this read.

@@ -96,8 +96,10 @@ impl Engine {
         let is_event = matches!(signal, WatchSignal::Event(_) | WatchSignal::Bookmark(_));
         match source.on_signal(resource, signal, (now, time)) {
             Reaction::Nothing | Reaction::Reconnected => {}
-            Reaction::Changes(changes) => self.enqueue_of_source(changes, now),
+            Reaction::Changes(changes) => self.enqueue_of_source(cluster, changes, now),
             Reaction::Relist => {
+                // All of them begin again.
+                source.await_lists();
                 let effect =
                     Effect::RelistSource { cluster: cluster.clone(), resource: Some(resource) };
                 self.syncs.push_effect(effect);
@@ -140,20 +142,32 @@ impl Engine {
         all.push(observed.remove_missing(resource));
         source.on_contact(time);
         for changes in all {
-            self.enqueue_of_source(changes, now);
+            self.enqueue_of_source(cluster, changes, now);
         }
     }
 
     /// Another cluster has no say in what the other controllers do.
-    fn enqueue_of_source(&mut self, changes: Changes, now: MonotonicTime) {
+    fn enqueue_of_source(&mut self, cluster: &ClusterId, changes: Changes, now: MonotonicTime) {
         let Changes { mut dirty, objects: _ } = changes;
         dirty.0.retain(|one| one.controller == Controller::MultiCluster);
-        self.controllers.enqueue(dirty, now);
+        let Some(source) = self.sources.get_mut(cluster) else { return };
+        match source.holds_changes(now) {
+            true => source.hold(dirty.0.into_iter().map(|one| one.key)),
+            false => self.controllers.enqueue(dirty, now),
+        }
     }
 
     /// Losing a cluster changes nothing yet: what is published of it stays.
     fn refresh_sources(&mut self, now: MonotonicTime) {
+        let released = self.sources.release(now);
+        self.enqueue_imports(released, Priority::Live, now);
         for StateChange { cluster, from, to } in self.sources.refresh(now) {
+            if to == SourceState::InSync
+                && let Some(source) = self.sources.get_mut(&cluster)
+            {
+                let waiting = source.take_waiting_for_contact();
+                self.enqueue_imports(waiting, Priority::Live, now);
+            }
             let is_kept = |state| matches!(state, SourceState::InSync | SourceState::Lost { .. });
             if is_kept(from) && is_kept(to) {
                 continue;
@@ -215,6 +229,9 @@ impl Engine {
         if let LiveRead::Source(cluster, inner) = &read
             && let Some(source) = self.sources.get_mut(cluster)
         {
+            if source.state() != SourceState::InSync {
+                return source.wait_for_contact(owner.key.clone());
+            }
             source.wait_for((**inner).clone(), owner.key.clone());
         }
         self.syncs.read_shared(read);
@@ -236,7 +253,7 @@ impl Engine {
             LiveReadResult::Failed(_) => due = now + NODE_RETRY,
             found => {
                 let changes = source.observed_mut().apply_read(&read, found);
-                self.enqueue_of_source(changes, now);
+                self.enqueue_of_source(cluster, changes, now);
             }
         }
         self.enqueue_imports(waiting, Priority::Live, due);

@@ -216,10 +216,7 @@ impl Absences<'_> {
                 continue;
             }
             is_permitted = false;
-            // A cluster that is not in contact is asked when it is so again.
-            if source.state() == SourceState::InSync {
-                self.reads_elsewhere.insert(LiveRead::Source(id, Box::new(read)));
-            }
+            self.reads_elsewhere.insert(LiveRead::Source(id, Box::new(read)));
         }
         is_permitted
     }

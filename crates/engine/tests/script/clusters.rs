@@ -155,18 +155,20 @@ impl ClusterSet {
 
     /// Lists the resources of another cluster.
     pub fn list(&mut self, name: &str) {
-        for resource in SOURCE_RESOURCES {
-            let api = &self.home.sources[&id(name)];
-            let revision = api.revision();
-            let signals = api.list_at(resource, revision);
-            self.delivered.insert((id(name), resource), revision);
-            self.source(name, SourceInput::Watch(resource, WatchSignal::InitStarted));
-            for signal in signals {
-                self.source(name, SourceInput::Watch(resource, signal));
-            }
-            let done = WatchSignal::InitDone(revision.into());
-            self.source(name, SourceInput::Watch(resource, done));
+        SOURCE_RESOURCES.into_iter().for_each(|resource| self.list_one(name, resource));
+    }
+
+    fn list_one(&mut self, name: &str, resource: WatchedResource) {
+        let api = &self.home.sources[&id(name)];
+        let revision = api.revision();
+        let signals = api.list_at(resource, revision);
+        self.delivered.insert((id(name), resource), revision);
+        self.source(name, SourceInput::Watch(resource, WatchSignal::InitStarted));
+        for signal in signals {
+            self.source(name, SourceInput::Watch(resource, signal));
         }
+        let done = WatchSignal::InitDone(revision.into());
+        self.source(name, SourceInput::Watch(resource, done));
     }
 
     /// Delivers all events of another cluster, and does what follows.
@@ -191,6 +193,13 @@ impl ClusterSet {
     pub fn run(&mut self) {
         self.home.advance(Duration::from_secs(1));
         self.secs += 1;
+        self.tick();
+        self.home.run();
+    }
+
+    /// The wall clock is set.
+    fn jump(&mut self, secs: i64) {
+        self.secs = self.secs.checked_add_signed(secs).expect("not before the start");
         self.tick();
         self.home.run();
     }
@@ -359,6 +368,36 @@ fn an_export_that_only_seems_to_be_gone_is_kept() {
     assert!(set.sent().iter().all(|line| !line.starts_with("delete")));
 }
 
+/// What a lost cluster does not have any more is confirmed when it is in contact again, although no
+/// state of it changes what is published.
+#[test]
+fn a_deletion_that_a_lost_cluster_reports_is_done_when_it_is_in_sync() {
+    let mut set = ClusterSet::started(&["eu1", "us1"]);
+    set.disconnect("eu1");
+    set.pass(40, &["us1"]);
+    assert_eq!(set.state("eu1"), "Lost");
+    set.change("eu1", |api| {
+        drop(api.remove(PublishedResource::Slices, &Key::new("shop", "web-a")));
+    });
+    // The watch of slices is there before the others.
+    let slices = WatchedResource::Slices;
+    set.source("eu1", SourceInput::Watch(slices, WatchSignal::Reconnected));
+    set.deliver("eu1");
+    assert_eq!((set.state("eu1"), set.home.live_reads.len()), ("Lost", 0));
+    set.reconnect("eu1");
+    assert_eq!(set.published(), ["home: 10.0.0.1 10.0.0.2", "us1: 10.2.0.1 10.2.0.2"]);
+}
+
+/// U1: by any wall clock, which may jump, contacts were as long ago as before.
+#[test]
+fn a_wall_clock_that_jumps_loses_no_cluster() {
+    let mut set = ClusterSet::started(&["eu1"]);
+    for days in [1, 2, -2] {
+        set.jump(days * 24 * HOUR as i64);
+        assert_eq!((set.state("eu1"), set.sent()), ("InSync", vec![]), "{days} days");
+    }
+}
+
 /// The live read of a dead cluster holds no other write of the key up.
 #[test]
 fn a_cluster_that_does_not_answer_delays_nothing() {
@@ -398,6 +437,57 @@ fn a_lost_cluster_is_demoted_after_five_minutes_and_comes_back_at_once() {
     set.reconnect("eu1");
     assert_eq!(set.state("eu1"), "InSync");
     assert_eq!(set.published()[0], "eu1: 10.1.0.1 10.1.0.2");
+}
+
+/// The lists of a lost cluster, one after the other: it is fresh when the last is complete.
+#[test]
+fn a_cluster_that_is_listed_again_is_lost_until_its_lists_are_complete() {
+    for begins_by_configuration in [true, false] {
+        let mut set = ClusterSet::started(&["eu1", "us1"]);
+        if begins_by_configuration {
+            set.pass(40, &["us1"]);
+            set.configure("eu1");
+        } else {
+            set.disconnect("eu1");
+            set.pass(40, &["us1"]);
+        }
+        assert_eq!(set.state("eu1"), "Lost");
+        for resource in SOURCE_RESOURCES {
+            set.run();
+            assert_eq!(set.state("eu1"), "Lost", "before the list of {}", resource.as_str());
+            set.list_one("eu1", resource);
+        }
+        set.run();
+        assert_eq!((set.state("eu1"), set.sent()), ("InSync", vec![]));
+    }
+}
+
+/// Lists come one after the other: a Service of now and its export of then are not planned together.
+#[test]
+fn changes_of_a_cluster_wait_for_all_its_lists() {
+    let mut set = ClusterSet::started(&["eu1", "us1"]);
+    let before = set.published();
+    set.disconnect("eu1");
+    set.pass(40, &["us1"]);
+    set.change("eu1", |api| {
+        let families = vec![Family::V6];
+        api.put_service(Service { families, cluster_ip: ClusterIp::Ip(Family::V6), ..service() });
+        drop(api.remove(EXPORT, &key()));
+    });
+    for resource in SOURCE_RESOURCES {
+        assert_eq!((set.published(), set.sent()), (before.clone(), vec![]));
+        set.list_one("eu1", resource);
+        set.run();
+    }
+    assert_eq!(set.published(), before[1..]);
+    // A list that does not end delays changes for a while only.
+    set.disconnect("us1");
+    set.list_one("us1", WatchedResource::Slices);
+    set.change("us1", |api| api.force(slice("web-a", &["10.2.0.9"])));
+    set.deliver("us1");
+    assert_eq!(set.published(), before[1..]);
+    set.pass(31, &["eu1"]);
+    assert_eq!(set.published()[1], "us1: 10.2.0.9");
 }
 
 /// U1.
@@ -493,6 +583,26 @@ fn the_last_export_takes_everything_with_it() {
         ["delete endpointslices derived", "delete services derived", "delete serviceimports web"]
     );
     assert!(set.import().is_none());
+}
+
+/// M12, M2: what waits for a write is planned, in whichever order the watch and the response report it.
+#[test]
+fn responses_after_their_events_stop_nothing() {
+    let mut set = ClusterSet::new(&["eu1"]);
+    set.home.responses_last = true;
+    set.start(&["eu1"]);
+    set.list("eu1");
+    set.home.handle(Input::SourcesListed);
+    set.run();
+    assert_eq!(set.published(), ["eu1: 10.1.0.1 10.1.0.2", "home: 10.0.0.1 10.0.0.2"]);
+    let clusters = set.import().expect("it is created").status.clusters.clone();
+    assert_eq!(clusters, ["eu1".into(), "home".into()]);
+    set.change("eu1", |api| drop(api.remove(EXPORT, &key())));
+    set.home.remove_object(EXPORT, &key());
+    set.deliver("eu1");
+    set.run();
+    assert_eq!(set.published(), [""; 0]);
+    assert!(set.import().is_none(), "{:?}", set.sent());
 }
 
 /// M14.
