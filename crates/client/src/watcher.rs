@@ -81,6 +81,9 @@ struct Watcher {
     reported: Option<FailureKind>,
     /// The last watch was closed because it was idle for too long.
     was_idle: bool,
+    /// The server has accepted a watch after a disconnection; its first frame can still say that the
+    /// position is too old.
+    is_resuming: bool,
     backoff: Backoff,
     /// Objects per page of a list; fewer if they are large.
     n_page_objects: u32,
@@ -147,6 +150,7 @@ impl Watcher {
             newest,
             reported,
             was_idle,
+            is_resuming: false,
             backoff,
             n_page_objects,
         }
@@ -250,15 +254,24 @@ impl Watcher {
         match start {
             Start::Everything => {
                 self.newest = None;
+                self.is_resuming = false;
                 self.emit::<T>(WatchSignal::InitStarted).await
             }
-            Start::After(version) if was_reported => {
-                tracing::info!(resource = T::RESOURCE.as_str(), %version, "watch reconnected");
-                self.emit::<T>(WatchSignal::Reconnected).await
+            Start::After(version) => {
+                self.is_resuming = was_reported || was_idle;
+                if was_reported {
+                    tracing::info!(resource = T::RESOURCE.as_str(), %version, "watch accepted");
+                }
+                Ok(())
             }
-            // An accepted request shows that the server is alive.
-            Start::After(_) if was_idle => self.emit::<T>(WatchSignal::Reconnected).await,
-            Start::After(_) => Ok(()),
+        }
+    }
+
+    /// The watch goes on where it was.
+    async fn report_resumed<T: Watched>(&mut self) -> Result<(), ReceiverGone> {
+        match std::mem::take(&mut self.is_resuming) {
+            true => self.emit::<T>(WatchSignal::Reconnected).await,
+            false => Ok(()),
         }
     }
 

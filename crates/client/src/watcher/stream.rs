@@ -28,6 +28,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_MAX: Duration = Duration::from_secs(90);
 /// A watch without data for this long is checked: it may have lost its place.
 const QUIET_MAX: Duration = Duration::from_secs(30);
+/// A watch without data for this long has resumed: that its position is too old is the first thing that
+/// a server says.
+const RESUMED_AFTER: Duration = Duration::from_millis(500);
 /// A server that ignores `sendInitialEvents` never ends the list.
 const LIST_IDLE_MAX: Duration = Duration::from_secs(30);
 
@@ -90,11 +93,16 @@ impl Watcher {
             let is_listing = self.position.is_none();
             let idle_max = if is_listing { LIST_IDLE_MAX } else { IDLE_MAX };
             let (transport, generation) = (self.client.transport.clone(), stream.generation);
+            let until_resumed = RESUMED_AFTER.saturating_sub(stream.opened.elapsed());
             let frame = tokio::select! {
                 biased;
                 frame = stream.next(idle_max) => frame,
                 () = transport.given_up(generation) => {
                     Err(StreamEnd::Broken("the connection was given up".to_owned()))
+                }
+                () = tokio::time::sleep(until_resumed), if self.is_resuming => {
+                    self.report_resumed::<T>().await?;
+                    continue;
                 }
             };
             let frame = match frame {
@@ -111,7 +119,11 @@ impl Watcher {
                 Err(end) => return Ok(stream.end(end)),
             };
             self.client.stats().count_received(T::RESOURCE, frame.len());
-            let end = match decode_watch_event::<T>(stream.encoding, &frame) {
+            let event = decode_watch_event::<T>(stream.encoding, &frame);
+            if !matches!(event, Ok(WatchEvent::Error(_))) {
+                self.report_resumed::<T>().await?;
+            }
+            let end = match event {
                 Ok(event) => self.on_event::<T>(event, stream).await?,
                 Err(malformed) => {
                     self.on_malformed::<T>(&malformed, stream.encoding, &frame).await?

@@ -158,6 +158,39 @@ async fn temporary_error_disconnects_and_reconnects() {
     assert!(listener.paths()[2].ends_with(&starts_after(5)));
 }
 
+/// An accepted watch does not say yet that it goes on: the position may be too old.
+#[tokio::test]
+async fn watch_that_expires_when_it_is_accepted_has_not_reconnected() {
+    let mut listener = Listener::start(|number, _| match number {
+        0 => {
+            let error = status_object(500, "InternalError", "etcd is slow");
+            list_of_web(vec![line("ERROR", &error)], End::Close)
+        }
+        1 => {
+            let expired = status_object(410, "Expired", "too old resource version");
+            watch(vec![line("ERROR", &expired)], End::Close)
+        }
+        _ => watch(vec![list_end(20)], End::Hold),
+    })
+    .await;
+    listener.expect(&["init", "applied web@3", "init done 5"]).await;
+    listener.expect(&["disconnected: watch services: etcd is slow", "init", "init done 20"]).await;
+}
+
+#[tokio::test]
+async fn watch_without_news_reconnects() {
+    let mut listener = Listener::start(|number, _| match number {
+        0 => {
+            let error = status_object(500, "InternalError", "etcd is slow");
+            list_of_web(vec![line("ERROR", &error)], End::Close)
+        }
+        _ => open_watch(vec![]),
+    })
+    .await;
+    listener.expect(&["init", "applied web@3", "init done 5"]).await;
+    listener.expect(&["disconnected: watch services: etcd is slow", "reconnected"]).await;
+}
+
 #[tokio::test]
 async fn missing_permission_is_reported_and_retried() {
     let mut listener = Listener::start(|number, _| match number {
