@@ -3,6 +3,7 @@
 
 mod connection;
 mod directory;
+mod identity;
 mod leases;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use endpointd_model::{ClusterId, SharedStr, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::{Interval, interval};
 
+use self::identity::Identity;
 use crate::supervisor::Supervisor;
 
 /// Signals that wait for the engine. A full channel slows the watches down.
@@ -134,10 +136,9 @@ struct Shared {
 struct Connected {
     /// The number of the task that watches it.
     n_task: u64,
+    identity: Identity,
     /// For live reads; none before its identity is known.
     client: Option<Client>,
-    /// The uid of its namespace kube-system.
-    uid: Option<String>,
     /// Its watches must begin with lists.
     must_restart: bool,
 }

@@ -11,6 +11,7 @@ use endpointd_model::{ClusterId, WatchSignal, WatchedResource};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::identity::{Claim, claim};
 use super::{Message, Shared};
 
 /// A cluster whose watches are silent for so long is asked whether it is there.
@@ -20,6 +21,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 const SIGNALS_MAX: usize = 256;
+/// For the clusters that came together with this one, to say which they are.
+const RIVALS_TIMEOUT: Duration = Duration::from_secs(6);
+const RIVALS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Its uid is that of the cluster.
 const IDENTITY: &str = "/api/v1/namespaces/kube-system";
@@ -61,6 +65,9 @@ impl Connection {
                 Ok(client) => return client,
                 Err(obstacle) => obstacle,
             };
+            if let Some(own) = self.shared.clusters().get_mut(&self.id) {
+                own.identity.has_tried = true;
+            }
             let text = match obstacle {
                 Obstacle::NoAnswer(text) => text,
                 Obstacle::Denied(text) => {
@@ -110,24 +117,28 @@ impl Connection {
     }
 
     async fn take_identity(&self, uid: String, home: &str, client: Client) -> Result<(), Obstacle> {
-        let is_replaced = {
-            let mut clusters = self.shared.clusters();
-            if uid == home {
-                return Err(Obstacle::Refused(format!("`{}` is this cluster", self.id)));
+        if uid == home {
+            return Err(Obstacle::Refused(format!("`{}` is this cluster", self.id)));
+        }
+        let started = Instant::now();
+        let is_replaced = loop {
+            let may_wait = started.elapsed() < RIVALS_TIMEOUT;
+            let claimed = claim(&mut self.shared.clusters(), &self.id, &uid, may_wait);
+            match claimed {
+                Claim::Wait => sleep(RIVALS_INTERVAL).await,
+                Claim::SameAs(other) => {
+                    let text = format!("`{}` is the same cluster as `{other}`", self.id);
+                    return Err(Obstacle::Refused(text));
+                }
+                Claim::Gone => {
+                    return Err(Obstacle::NoAnswer("its kubeconfig is gone".to_owned()));
+                }
+                Claim::Taken { is_replaced } => break is_replaced,
             }
-            let same =
-                clusters.iter().find(|(id, one)| **id != self.id && one.uid.as_ref() == Some(&uid));
-            if let Some((other, _)) = same {
-                let text = format!("`{}` is the same cluster as `{other}`", self.id);
-                return Err(Obstacle::Refused(text));
-            }
-            let Some(own) = clusters.get_mut(&self.id) else {
-                return Err(Obstacle::NoAnswer("its kubeconfig is gone".to_owned()));
-            };
-            let before = own.uid.replace(uid.clone());
-            own.client = Some(client);
-            before.is_some_and(|before| before != uid)
         };
+        if let Some(own) = self.shared.clusters().get_mut(&self.id) {
+            own.client = Some(client);
+        }
         if is_replaced {
             tracing::warn!(cluster = %self.id, "another cluster has this name now: listing it again");
             self.tell(SourceInput::Replaced).await;

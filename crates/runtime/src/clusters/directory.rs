@@ -13,7 +13,8 @@ use endpointd_model::{ClusterId, Timestamp};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::{Message, Shared, connection, leases};
+use super::identity::Identity;
+use super::{Connected, Message, Shared, connection, leases};
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -40,6 +41,7 @@ struct Directory {
     /// Names that were refused, so that each is logged once.
     refused: BTreeSet<String>,
     n_tasks: u64,
+    n_looks: u64,
     unreadable: bool,
 }
 
@@ -50,6 +52,7 @@ pub async fn run(shared: Arc<Shared>) {
         tasks: JoinSet::new(),
         refused: BTreeSet::new(),
         n_tasks: 0,
+        n_looks: 0,
         unreadable: false,
     };
     let started = Instant::now();
@@ -82,6 +85,7 @@ impl Directory {
             }
         };
         self.unreadable = false;
+        self.n_looks += 1;
         let mut present = BTreeSet::new();
         for (name, path, hash) in files {
             let Some(id) = self.accept(&name) else { continue };
@@ -111,6 +115,10 @@ impl Directory {
     }
 
     async fn configure(&mut self, id: ClusterId, path: PathBuf, hash: u64) {
+        self.shared.clusters().entry(id.clone()).or_insert_with(|| Connected {
+            identity: Identity::found_in(self.n_looks),
+            ..Connected::default()
+        });
         tracing::info!(cluster = %id, "a kubeconfig is new or has changed");
         let last_contact = leases::last_contact(&self.shared, &id).await;
         let (limits, zones) = (self.shared.options.limits, Zones::default());
