@@ -19,6 +19,10 @@ pub enum Rule {
     NoLoss,
     /// S6: neither a slice nor a condition tells of another namespace without its consent.
     NoByteWithoutConsent,
+    /// S7: nothing of a cluster is written, changed, or deleted before its lists are complete.
+    UnknownStays,
+    /// S7: each imported slice has the endpoints of one cluster.
+    OneClusterPerSlice,
     /// S4: what is published is desired in some version that the engine may have observed.
     NoWrongAddress,
     /// S5: a deletion caused by a missing object is confirmed by a live read.
@@ -39,6 +43,8 @@ pub enum Rule {
     Quiescent,
     /// L3: nor after a restart.
     QuiescentAfterRestart,
+    /// L3: nor if a link is cut off for less than five minutes.
+    NoWriteForFlap,
     /// L5: few attempts of a write that is rejected permanently.
     BoundedWrites,
     /// L5: at most 64 writes in flight.
@@ -54,7 +60,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::NoForeignObject,
         Self::OwnScope,
         Self::NoStaleOverwrite,
@@ -62,6 +68,8 @@ impl Rule {
         Self::OneLeader,
         Self::NoLoss,
         Self::NoByteWithoutConsent,
+        Self::UnknownStays,
+        Self::OneClusterPerSlice,
         Self::NoWrongAddress,
         Self::NoDeletionFromAbsence,
         Self::NoDeletionOfLeftBehind,
@@ -72,6 +80,7 @@ impl Rule {
         Self::OneWriter,
         Self::Quiescent,
         Self::QuiescentAfterRestart,
+        Self::NoWriteForFlap,
         Self::BoundedWrites,
         Self::WritesInFlight,
         Self::RetryAfter,
@@ -89,6 +98,8 @@ impl Rule {
             Self::OneLeader => "S2 one leader",
             Self::NoLoss => "S3 no loss",
             Self::NoByteWithoutConsent => "S6 no byte without consent",
+            Self::UnknownStays => "S7 unknown clusters stay",
+            Self::OneClusterPerSlice => "S7 one cluster per slice",
             Self::NoWrongAddress => "S4 no wrong address",
             Self::NoDeletionFromAbsence => "S5 no deletion from absence",
             Self::NoDeletionOfLeftBehind => "S5 no deletion of what a Service left without a read",
@@ -99,6 +110,7 @@ impl Rule {
             Self::OneWriter => "L1 one writer",
             Self::Quiescent => "L3 quiescent",
             Self::QuiescentAfterRestart => "L3 quiescent after restart",
+            Self::NoWriteForFlap => "L3 no write for a flap",
             Self::BoundedWrites => "L5 bounded writes",
             Self::WritesInFlight => "L5 writes in flight",
             Self::RetryAfter => "L5 Retry-After",
@@ -129,7 +141,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 46] = [
+pub const FAULTS: [&str; 51] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -176,6 +188,11 @@ pub const FAULTS: [&str; 46] = [
     "namespace deleted",
     "tolerate-unready annotation",
     "instance started beside others",
+    "cluster cut off",
+    "cluster restored from backup",
+    "cluster replaced",
+    "kubeconfig removed",
+    "credentials expired",
 ];
 
 impl Coverage {

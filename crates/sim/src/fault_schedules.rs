@@ -11,6 +11,7 @@ mod targeted;
 use endpointd_model::WatchedResource;
 
 use crate::clock::{millis, secs};
+use crate::clusters;
 use crate::run::{RunOptions, run_script};
 use crate::script::{
     Action, EndpointsAction, FirstPodLists, ImportAction, NodeAction, PodAction, ProcessFault,
@@ -41,6 +42,7 @@ pub fn fault_schedules() -> Vec<Schedule> {
     // First the targeted ones: few, and each detects what no other schedule does.
     let mut schedules = targeted::all();
     schedules.extend(imports::targeted());
+    schedules.extend(clusters::schedules());
     for (name, script) in scenarios::all().into_iter().chain(imports::scenarios()) {
         schedules.extend(at_each_write(name, &script));
         schedules.extend(at_each_change(name, &script));
@@ -158,6 +160,7 @@ fn resource_of(action: &Action) -> Option<WatchedResource> {
         | Action::Fault(_)
         | Action::Process(..)
         | Action::Instance(..)
+        | Action::Cluster(..)
         | Action::Check(_)
         | Action::Quiesce => None,
     }

@@ -18,6 +18,7 @@ mod simulation;
 mod monitor;
 mod quiescence;
 
+mod clusters;
 mod fault_schedules;
 mod generate;
 mod hunt;

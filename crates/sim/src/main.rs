@@ -17,6 +17,9 @@ struct Flags {
     /// Run only this seed; if it fails, print the shortest failing script
     #[arg(long)]
     seed: Option<u64>,
+    /// Run only the fault schedules whose names contain this text
+    #[arg(long)]
+    schedule: Option<String>,
     /// First of the random seeds
     #[arg(long, default_value_t = 0)]
     from: u64,
@@ -70,14 +73,15 @@ fn main() -> ExitCode {
 fn simulate(flags: &Flags) -> ExitCode {
     let jobs = match flags.seed {
         Some(seed) => vec![Job::Seed { seed, n_steps: flags.steps }],
+        None if flags.schedule.is_some() => program::jobs::schedules(flags.schedule.as_deref()),
         None if flags.only_seeds => program::jobs::seeds(flags.from, flags.seeds, flags.steps),
         None => program::jobs::all(flags.from, flags.seeds, flags.steps),
     };
     let results = Results::of(&jobs, flags.jobs);
     program::output::print_violations(&jobs, &results);
-    let missing = match flags.seed {
-        Some(_) => Vec::new(),
-        None => program::output::print_coverage(&results.coverage),
+    let missing = match (flags.seed, &flags.schedule) {
+        (Some(_), _) | (_, Some(_)) => Vec::new(),
+        (None, None) => program::output::print_coverage(&results.coverage),
     };
     println!(
         "sim: {} seeds, {} steps, {} violations",

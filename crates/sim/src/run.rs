@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::client_bug::ClientBug;
 use crate::clock::Time;
+use crate::clusters;
 use crate::coverage::{Coverage, Rule, Violation};
 use crate::script::Script;
 use crate::simulation::{FaultPoint, Simulation};
@@ -40,6 +41,9 @@ pub fn run_with(script: &Script, options: RunOptions) -> RunResult {
 }
 
 fn run_to_end(script: &Script, options: RunOptions) -> RunResult {
+    if script.setup.n_other_clusters > 0 {
+        return clusters::run(script, options);
+    }
     let mut sim = Simulation::new(script);
     sim.fault_point = options.fault_point;
     sim.client_bug = options.client_bug;

@@ -2,6 +2,7 @@
 //! name places (`pod 3 of namespace 0`), not objects, so that a script stays meaningful when the
 //! shrinker leaves actions out.
 
+mod clusters;
 mod imports;
 
 use std::time::Duration;
@@ -10,6 +11,7 @@ use endpointd_engine::{AdditionDelay, AnnotationPolicy, OrphanPolicy};
 use endpointd_memory_api::Webhook;
 use endpointd_model::{Controller, WatchedResource};
 
+pub use clusters::ClusterAction;
 pub use imports::{CopyEdit, ImportAction};
 
 use crate::instances::Instances;
@@ -39,6 +41,8 @@ pub struct Setup {
     pub first_pod_lists: FirstPodLists,
     /// The processes run the import controller, too.
     pub runs_imports: bool,
+    /// If there are other clusters, only the controller for Services of several clusters runs.
+    pub n_other_clusters: usize,
 }
 
 /// The first list of pods that a process gets after it was killed.
@@ -63,6 +67,7 @@ impl Default for Setup {
             instances: Instances::One,
             first_pod_lists: FirstPodLists::True,
             runs_imports: false,
+            n_other_clusters: 0,
         }
     }
 }
@@ -98,6 +103,8 @@ pub enum Action {
     Slice(u32, SliceAction),
     /// What concerns endpoints of other namespaces.
     Import(ImportAction),
+    /// What concerns several clusters; in the home cluster (0) or another one.
+    Cluster(u8, ClusterAction),
     /// The object with this index cannot be decoded any more.
     Corrupt(WatchedResource, u32),
     /// A watch of one process fails.

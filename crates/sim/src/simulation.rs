@@ -180,6 +180,7 @@ impl Simulation {
             | Action::Endpoints(..)
             | Action::Namespace(..)
             | Action::Slice(..)
+            | Action::Cluster(..)
             | Action::Import(_) => {
                 workload::apply(&mut self.api, action);
             }
@@ -391,6 +392,7 @@ fn makes_requests_fail(action: &Action) -> bool {
         | Action::Namespace(..)
         | Action::Slice(..)
         | Action::Import(_)
+        | Action::Cluster(..)
         | Action::Watch(..)
         | Action::Check(_)
         | Action::Quiesce => false,

@@ -36,6 +36,7 @@ pub fn apply(api: &mut MemoryApi, action: &Action) -> bool {
         | Action::Fault(_)
         | Action::Process(..)
         | Action::Instance(..)
+        | Action::Cluster(..)
         | Action::Check(_)
         | Action::Quiesce => {}
     }

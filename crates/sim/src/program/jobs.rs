@@ -22,13 +22,19 @@ pub enum Job {
 pub fn all(from: u64, n_seeds: u64, n_steps: usize) -> Vec<Job> {
     let kept = KEPT_SEEDS.lines().filter_map(|line| line.split(' ').next()?.parse().ok());
     let mut jobs: Vec<Job> = kept.map(|seed| Job::Seed { seed, n_steps }).collect();
-    jobs.extend(fault_schedules().into_iter().map(Job::Schedule));
+    jobs.extend(schedules(None));
     for search in searches().into_iter().map(Arc::new) {
         let numbers = 0..search.len();
         jobs.extend(numbers.map(|number| Job::Search { search: search.clone(), number }));
     }
     jobs.extend(seeds(from, n_seeds, n_steps));
     jobs
+}
+
+/// The fault schedules whose names contain a text.
+pub fn schedules(text: Option<&str>) -> Vec<Job> {
+    let is_wanted = |one: &Schedule| text.is_none_or(|text| one.name.contains(text));
+    fault_schedules().into_iter().filter(is_wanted).map(Job::Schedule).collect()
 }
 
 /// New seeds.
