@@ -72,6 +72,11 @@ fn life_of_an_export() {
     wait_until("the Lease says when it was in contact", || {
         home.cluster.api().get(LEASE).is_ok_and(|lease| lease["spec"]["renewTime"].is_string())
     });
+    // The last export goes right after the one before.
+    eu1.unexport();
+    home.unexport();
+    home.wait("no export is left", "");
+    wait_until("the import is gone", || home.cluster.api().get(IMPORT).is_err());
     nothing_foreign_was_touched(&home, &eu1);
     let secret = fs::read_to_string(&kubeconfig).expect("it is there");
     let token = secret.lines().find_map(|line| line.trim().strip_prefix("token: "));
@@ -163,6 +168,10 @@ impl Site {
             "apiVersion": api_version, "kind": "ServiceExport", "metadata": {"name": "web"},
         });
         self.cluster.api().create(EXPORTS, &export).expect("a valid export");
+    }
+
+    fn unexport(&self) {
+        self.cluster.api().delete(&format!("{EXPORTS}/web")).expect("it exists");
     }
 
     fn set_ready(&self, address: &str, ready: bool) {
