@@ -12,6 +12,7 @@ use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::http_service::CONNECT_TIMEOUT;
+use crate::kubeconfig::{self, KubeconfigText};
 
 pub(crate) async fn load(options: &ConnectOptions) -> Result<Config, ConnectError> {
     let server = options.server.as_deref().map(parse_server).transpose()?;
@@ -45,7 +46,12 @@ pub(crate) async fn load(options: &ConnectOptions) -> Result<Config, ConnectErro
 }
 
 /// `None`: there is no kubeconfig.
-fn read_kubeconfig(options: &ConnectOptions) -> Result<Option<Kubeconfig>, ConnectError> {
+pub(crate) fn read_kubeconfig(
+    options: &ConnectOptions,
+) -> Result<Option<Kubeconfig>, ConnectError> {
+    if let Some(text) = &options.kubeconfig_text {
+        return parse_kubeconfig(text).map(Some);
+    }
     if let Some(path) = &options.kubeconfig {
         let unreadable = |error| unreadable(error, path.clone());
         return Kubeconfig::read_from(path).map(Some).map_err(unreadable);
@@ -66,6 +72,30 @@ fn read_kubeconfig(options: &ConnectOptions) -> Result<Option<Kubeconfig>, Conne
     }
 }
 
+/// The reason says nothing about the content, which has credentials.
+fn parse_kubeconfig(text: &KubeconfigText) -> Result<Kubeconfig, ConnectError> {
+    let bad = |reason: &str| ConnectError::BadConfig { reason: reason.to_owned() };
+    let parsed = Kubeconfig::from_yaml(text.expose()).map_err(|_| bad("it is not a kubeconfig"))?;
+    match kubeconfig::reference(&parsed) {
+        None => Ok(parsed),
+        Some(field) => Err(bad(&format!("`{field}` names a program or a file outside of it"))),
+    }
+}
+
+/// The chosen context, which exists.
+pub(crate) fn wanted_context(
+    kubeconfig: &Kubeconfig,
+    options: &ConnectOptions,
+) -> Result<String, ConnectError> {
+    let known: Vec<String> = kubeconfig.contexts.iter().map(|one| one.name.clone()).collect();
+    let wanted = options.context.clone().or_else(|| kubeconfig.current_context.clone());
+    match wanted.filter(|name| !name.is_empty()) {
+        None => Err(ConnectError::NoCurrentContext { known }),
+        Some(wanted) if known.contains(&wanted) => Ok(wanted),
+        Some(wanted) => Err(ConnectError::NoContext { wanted, known }),
+    }
+}
+
 fn unreadable(error: KubeconfigError, path: std::path::PathBuf) -> ConnectError {
     let reason = match error {
         KubeconfigError::ReadConfig(error, _) => error.to_string(),
@@ -79,18 +109,12 @@ async fn use_kubeconfig(
     options: &ConnectOptions,
     server: Option<&Uri>,
 ) -> Result<Config, ConnectError> {
-    let known: Vec<String> = kubeconfig.contexts.iter().map(|one| one.name.clone()).collect();
-    let wanted = options.context.clone().or_else(|| kubeconfig.current_context.clone());
-    let wanted = wanted.filter(|name| !name.is_empty());
-    let Some(wanted) = wanted else {
-        return match server {
-            Some(server) => Ok(Config::new(server.clone())),
-            None => Err(ConnectError::NoCurrentContext { known }),
-        };
+    let wanted = match (wanted_context(&kubeconfig, options), server) {
+        (Err(ConnectError::NoCurrentContext { .. }), Some(server)) => {
+            return Ok(Config::new(server.clone()));
+        }
+        (wanted, _) => wanted?,
     };
-    if !known.contains(&wanted) {
-        return Err(ConnectError::NoContext { wanted, known });
-    }
     if let Some(server) = server {
         // A cluster without a URL is enough then.
         for cluster in kubeconfig.clusters.iter_mut().filter_map(|one| one.cluster.as_mut()) {

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 
 use endpointd_model::Scope;
 
+use crate::kubeconfig::KubeconfigText;
+
 /// `None` means the default. The order is `kubeconfig`, `$KUBECONFIG`, `~/.kube/config`, the
 /// service account of this pod.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     pub kubeconfig: Option<PathBuf>,
+    /// Instead of files. It may name neither programs nor files.
+    pub kubeconfig_text: Option<KubeconfigText>,
     pub context: Option<String>,
     /// Replaces the URL of the cluster. Over plain `http` no credentials are sent.
     pub server: Option<String>,

@@ -11,6 +11,7 @@ mod now;
 mod config;
 mod connect;
 mod http_service;
+mod kubeconfig;
 
 mod rate_limiter;
 mod request;
@@ -31,6 +32,10 @@ pub mod recorder;
 
 pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
+pub use kubeconfig::{
+    Credentials, EXTENSION as KUBECONFIG_EXTENSION, KubeconfigSummary, KubeconfigText,
+    credentials_of, summary as kubeconfig_summary,
+};
 pub use now::Now;
 pub use port_forward::{PodConnection, PortForwarder};
 pub use stats::{RequestDuration, RequestKind, RequestStats};

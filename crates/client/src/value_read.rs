@@ -147,6 +147,16 @@ impl Client {
         parse(&request, &response)
     }
 
+    /// Replaces an object by a changed version of what was read.
+    pub async fn put_value(&self, path: &str, body: &Value) -> Result<Value, ReadError> {
+        let bytes = body.to_string().into_bytes().into();
+        let body = Some(Body { content_type: "application/json", bytes });
+        let verb = "update";
+        let request = ApiRequest { body, verb, ..request(Method::PUT, path, Accept::Json) };
+        let (response, _) = self.read(&request).await?;
+        parse(&request, &response)
+    }
+
     /// The objects below a path such as `/api/v1/namespaces/shop/pods`, read in pages of one
     /// consistent list.
     pub async fn list_values(
