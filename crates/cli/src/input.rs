@@ -29,6 +29,14 @@ pub fn read_objects<T: FromObject>(sources: &[Source]) -> Result<Vec<T>, CliErro
     Ok(objects)
 }
 
+/// The objects of a text that is part of the program, in YAML; the error says what is wrong with it.
+pub fn parse_objects<T: FromObject>(text: &str) -> Result<Vec<T>, String> {
+    let documents = yaml::documents(text).map_err(|error| error.to_string())?;
+    let objects: Result<Vec<Vec<T>>, String> =
+        documents.into_iter().map(Document::objects).collect();
+    Ok(objects?.into_iter().flatten().collect())
+}
+
 fn not_an_object(source: &Source, at: usize, reason: &str) -> CliError {
     CliError::new(
         format!("document {} of {} is not a Kubernetes object: {reason}", at + 1, source.name()),

@@ -1,5 +1,6 @@
 //! `endpointd`: selects the subcommand; each has its own file.
 
+mod access_review;
 mod browser;
 mod changes;
 mod check;
@@ -21,6 +22,7 @@ mod playground_disabled;
 #[cfg(target_os = "linux")]
 mod run;
 mod shared_flags;
+mod source_cluster;
 mod stderr;
 mod target;
 mod terminal;
@@ -67,6 +69,7 @@ enum Command {
     Check(Box<check::Flags>),
     Dashboard(Box<dashboard::Flags>),
     Endpoints(Box<endpoints::Flags>),
+    Cluster(Box<source_cluster::Flags>),
     Completion(completion::Flags),
     #[command(hide = true)]
     ManPages(completion::ManPageFlags),
@@ -115,6 +118,7 @@ fn main() -> ExitCode {
         Command::Check(flags) => check::run(&flags),
         Command::Dashboard(flags) => dashboard::run(&flags),
         Command::Endpoints(flags) => endpoints::run(&flags),
+        Command::Cluster(flags) => source_cluster::run(&flags),
         Command::Completion(flags) => completion::run(&flags, command()),
         Command::ManPages(flags) => completion::write_man_pages(&flags, command()),
     };

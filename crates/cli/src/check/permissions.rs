@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::Outcome;
 use super::outcome::Result as CheckResult;
+use crate::access_review::is_allowed;
 
 /// A rule of the ClusterRole: API group, resource, subresource, and verbs.
 type Rule = (&'static str, &'static str, &'static str, &'static [&'static str]);
@@ -26,7 +27,6 @@ const RULES: &[Rule] = &[
     ("", "events", "", EVENTS),
     ("events.k8s.io", "events", "", EVENTS),
 ];
-const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 pub async fn check(client: &Client, namespace: &str, lease: &str) -> Vec<Outcome> {
     let mut denied: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -61,18 +61,6 @@ pub async fn check(client: &Client, namespace: &str, lease: &str) -> Vec<Outcome
         }
     }
     outcomes(n_allowed, &denied)
-}
-
-async fn is_allowed(
-    client: &Client,
-    attributes: serde_json::Value,
-) -> Result<bool, endpointd_client::ReadError> {
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    });
-    let answer = client.post_value(PATH, &review).await?;
-    Ok(answer.pointer("/status/allowed").and_then(serde_json::Value::as_bool).unwrap_or(false))
 }
 
 fn outcomes(n_allowed: usize, denied: &BTreeMap<String, Vec<&str>>) -> Vec<Outcome> {

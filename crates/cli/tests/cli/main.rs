@@ -11,4 +11,5 @@ mod plan;
 mod playground;
 mod plugin;
 mod run;
+mod source_cluster;
 mod test_cluster;
