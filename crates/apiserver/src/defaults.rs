@@ -49,6 +49,22 @@ pub(crate) fn next_generation(new: &mut Value, old: &Value) {
     new["metadata"]["generation"] = json!(generation + 1);
 }
 
+/// A new custom resource has no status: only writes of the status change it.
+pub(crate) fn prepare_custom_resource(object: &mut Value) {
+    first_generation(object);
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+}
+
+pub(crate) fn prepare_custom_resource_update(new: &mut Value, old: &Value) {
+    keep_old_status(new, old);
+    match new["spec"] == old["spec"] {
+        true => new["metadata"]["generation"] = old["metadata"]["generation"].clone(),
+        false => next_generation(new, old),
+    }
+}
+
 /// Every namespace has its name as a label.
 pub(crate) fn namespace(object: &mut Value) {
     let name = object["metadata"]["name"].clone();

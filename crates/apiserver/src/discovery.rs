@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::{KINDS, Kind, Subresource};
+use crate::kinds::{KINDS, Kind, Subresource, version_of};
 
 /// The release whose behaviour this server follows.
 pub(crate) const RELEASE: &str = "v1.36.4";
@@ -65,7 +65,8 @@ pub(crate) fn group(name: &str) -> Option<Value> {
 }
 
 fn group_versions(name: &str) -> Value {
-    let version = json!({"groupVersion": format!("{name}/v1"), "version": "v1"});
+    let version = version_of(name);
+    let version = json!({"groupVersion": format!("{name}/{version}"), "version": version});
     json!({"name": name, "versions": [version], "preferredVersion": version})
 }
 
@@ -86,7 +87,10 @@ pub(crate) fn resource_list(group: &str) -> Option<Value> {
         resources.push(resource(kind));
         resources.extend(sorted(kind).into_iter().map(|one| subresource(kind, one)));
     }
-    let version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+    let version = match group {
+        "" => "v1".to_owned(),
+        group => format!("{group}/{}", version_of(group)),
+    };
     Some(json!({
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version,
         "resources": resources,
@@ -132,7 +136,7 @@ pub(crate) fn subresource_kind(kind: &Kind, one: Subresource) -> (&str, &str, &s
     match one {
         Subresource::Scale => ("autoscaling", "v1", "Scale"),
         Subresource::Binding => ("", "v1", "Binding"),
-        Subresource::Status | Subresource::Finalize => (kind.group, "v1", kind.kind),
+        Subresource::Status | Subresource::Finalize => (kind.group, kind.version(), kind.kind),
     }
 }
 
@@ -155,7 +159,9 @@ pub(crate) fn aggregated(groups: &[&str]) -> Value {
         .iter()
         .map(|group| {
             let resources: Vec<Value> = kinds_of(group).map(aggregated_resource).collect();
-            let version = json!({"version": "v1", "resources": resources, "freshness": "Current"});
+            let version = version_of(group);
+            let version =
+                json!({"version": version, "resources": resources, "freshness": "Current"});
             let meta = if group.is_empty() { json!({}) } else { json!({"name": group}) };
             json!({"metadata": meta, "versions": [version]})
         })
@@ -180,7 +186,7 @@ fn aggregated_resource(kind: &Kind) -> Value {
         .collect();
     let mut shown = json!({
         "resource": kind.resource,
-        "responseKind": of((kind.group, "v1", kind.kind)),
+        "responseKind": of((kind.group, kind.version(), kind.kind)),
         "scope": if kind.is_namespaced() { "Namespaced" } else { "Cluster" },
         "singularResource": kind.singular,
         "verbs": verbs(kind),

@@ -5,6 +5,10 @@ mod registry;
 
 use serde_json::Value;
 
+/// The group of the Multi-Cluster Services API (KEP-1645), which real clusters serve if its
+/// definitions are installed.
+pub(crate) const MULTICLUSTER: &str = "multicluster.x-k8s.io";
+
 pub use registry::{KINDS, NAMESPACES, PODS, SERVICES};
 
 use crate::defaults;
@@ -110,13 +114,15 @@ impl Subresource {
 }
 
 impl Kind {
-    pub const VERSION: &'static str = "v1";
-
     pub fn api_version(&self) -> String {
         match self.group {
-            "" => Self::VERSION.to_owned(),
-            group => format!("{group}/{}", Self::VERSION),
+            "" => self.version().to_owned(),
+            group => format!("{group}/{}", self.version()),
         }
+    }
+
+    pub(crate) fn version(&self) -> &'static str {
+        version_of(self.group)
     }
 
     /// `deployments.apps`, as messages name it.
@@ -130,6 +136,14 @@ impl Kind {
 
     pub(crate) fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
+    }
+}
+
+/// The only version of a group that is served here.
+pub(crate) fn version_of(group: &str) -> &'static str {
+    match group {
+        MULTICLUSTER => "v1beta1",
+        _ => "v1",
     }
 }
 

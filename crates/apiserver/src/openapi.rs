@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::discovery::{RELEASE, groups};
-use crate::kinds::{KINDS, Kind};
+use crate::kinds::{KINDS, Kind, version_of};
 use crate::schema::{Empty, Field, Leaf, Shape, type_named};
 
 /// `/openapi/v3`: the index of the documents.
@@ -15,7 +15,7 @@ pub(crate) fn index() -> Value {
     let mut paths = Map::new();
     paths.insert("api/v1".to_owned(), link("api/v1"));
     for group in groups() {
-        let path = format!("apis/{group}/v1");
+        let path = format!("apis/{group}/{}", version_of(group));
         paths.insert(path.clone(), link(&path));
     }
     json!({"paths": paths})
@@ -36,7 +36,7 @@ pub(crate) fn document(group: &str) -> Option<Value> {
     let mut schemas: Map<String, Value> =
         wanted.iter().map(|name| (name.clone(), schema(name))).collect();
     for kind in &kinds {
-        let of = json!([{"group": kind.group, "version": "v1", "kind": kind.kind}]);
+        let of = json!([{"group": kind.group, "version": kind.version(), "kind": kind.kind}]);
         schemas[kind.schema]["x-kubernetes-group-version-kind"] = of;
     }
     Some(json!({
@@ -141,11 +141,11 @@ fn item(of: &Shape) -> Value {
 fn paths_of(kind: &Kind) -> Vec<(String, Value)> {
     let root = match kind.group {
         "" => "/api/v1".to_owned(),
-        group => format!("/apis/{group}/v1"),
+        group => format!("/apis/{group}/{}", kind.version()),
     };
     let scope = if kind.is_namespaced() { "/namespaces/{namespace}" } else { "" };
     let collection = format!("{root}{scope}/{}", kind.resource);
-    let of = json!({"group": kind.group, "version": "v1", "kind": kind.kind});
+    let of = json!({"group": kind.group, "version": kind.version(), "kind": kind.kind});
     let checks = json!([
         {"name": "dryRun", "in": "query", "schema": {"type": "string", "uniqueItems": true}},
         {"name": "fieldManager", "in": "query", "schema": {"type": "string", "uniqueItems": true}},

@@ -21,7 +21,11 @@ pub(super) fn route(path: &str) -> Route {
     let words: Vec<&str> = parts.iter().map(String::as_str).collect();
     let (group, rest) = match words.as_slice() {
         ["api", "v1", rest @ ..] if !rest.is_empty() => ("", rest),
-        ["apis", group, "v1", rest @ ..] if !rest.is_empty() => (*group, rest),
+        ["apis", group, version, rest @ ..]
+            if !rest.is_empty() && *version == kinds::version_of(group) =>
+        {
+            (*group, rest)
+        }
         _ => return Route::Document(parts),
     };
     if !KINDS.iter().any(|kind| kind.group == group) {

@@ -14,7 +14,7 @@ use super::route::{Route, route};
 use super::watch::{WatchParams, error_body, watch_body};
 use super::{Shared, body, json_response, typed_response};
 use crate::discovery;
-use crate::kinds::Subresource;
+use crate::kinds::{Subresource, version_of};
 use crate::openapi;
 use crate::status_error::StatusError;
 use crate::verbs::{ListOptions, Page, Part, Patch, Target, WriteOutcome};
@@ -244,11 +244,15 @@ fn static_document(method: &Method, path: &[String], headers: &HeaderMap) -> Htt
         ["api", "v1"] => discovery::resource_list(""),
         ["apis"] => Some(discovery::group_list()),
         ["apis", group] => discovery::group(group),
-        ["apis", group, "v1"] => discovery::resource_list(group),
+        ["apis", group, version] if *version == version_of(group) => {
+            discovery::resource_list(group)
+        }
         ["openapi", "v2"] => Some(openapi::openapi_v2()),
         ["openapi", "v3"] => Some(openapi::index()),
         ["openapi", "v3", "api", "v1"] => openapi::document(""),
-        ["openapi", "v3", "apis", group, "v1"] => openapi::document(group),
+        ["openapi", "v3", "apis", group, version] if *version == version_of(group) => {
+            openapi::document(group)
+        }
         [] => Some(json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez",
             "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})),
         _ => None,

@@ -1,7 +1,7 @@
 //! The table of kinds. To add a kind, add its Go type to `schema/generate/main.go`, run that
 //! program, and add a row here.
 
-use super::{Deleted, Kind, Rules, Scope, Subresource, Updates};
+use super::{Deleted, Kind, MULTICLUSTER, Rules, Scope, Subresource, Updates};
 use crate::defaults::{self, endpoints, events, node, pod, service, workload};
 use crate::table;
 use crate::validation;
@@ -24,6 +24,18 @@ const PLAIN: Kind = Kind {
     selectable: &[],
     rules: Rules::NONE,
     columns: &table::NAME_AND_AGE,
+};
+
+/// Defaults for a row: a custom resource with a status. Its schema is not validated.
+const MULTICLUSTER_KIND: Kind = Kind {
+    group: MULTICLUSTER,
+    subresources: &[Subresource::Status],
+    rules: Rules {
+        prepare_create: defaults::prepare_custom_resource,
+        prepare_update: defaults::prepare_custom_resource_update,
+        ..Rules::NONE
+    },
+    ..PLAIN
 };
 
 pub static NAMESPACES: Kind = Kind {
@@ -278,5 +290,24 @@ pub static KINDS: &[&Kind] = &[
         },
         columns: &table::workloads::REPLICA_SETS,
         ..PLAIN
+    },
+    &Kind {
+        resource: "serviceexports",
+        singular: "serviceexport",
+        kind: "ServiceExport",
+        short_names: &["svcex", "svcexport"],
+        storage: "serviceexports",
+        schema: "io.x-k8s.multicluster.v1beta1.ServiceExport",
+        ..MULTICLUSTER_KIND
+    },
+    &Kind {
+        resource: "serviceimports",
+        singular: "serviceimport",
+        kind: "ServiceImport",
+        short_names: &["svcim", "svcimport"],
+        storage: "serviceimports",
+        schema: "io.x-k8s.multicluster.v1beta1.ServiceImport",
+        columns: &table::network::IMPORTS,
+        ..MULTICLUSTER_KIND
     },
 ];

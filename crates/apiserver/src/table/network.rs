@@ -49,6 +49,18 @@ fn service(it: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
+pub(crate) static IMPORTS: Columns =
+    Columns { columns: &[NAME, text("Type"), text("IP"), AGE], cells: import };
+
+fn import(it: &Value, now: Timestamp) -> Vec<Value> {
+    let spec = &it["spec"];
+    let ips = match &spec["ips"] {
+        Value::Null => String::new(),
+        ips => ips.to_string(),
+    };
+    vec![name(it), or(&spec["type"], ""), json!(ips), age(it, now)]
+}
+
 fn external_ip(it: &Value) -> String {
     let spec = &it["spec"];
     let given = spec["externalIPs"].as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -20,7 +20,7 @@ pub(super) fn body(kind: &Kind, given: Value, options: &WriteOptions) -> Result<
         StatusError::bad_request(format!(
             "{name} in version \"{version}\" cannot be handled as a {name}: {why}",
             name = kind.kind,
-            version = Kind::VERSION,
+            version = kind.version(),
         ))
     };
     let found = read(kind.schema, given).map_err(cannot)?;
@@ -85,7 +85,7 @@ fn check_type(kind: &Kind, given: &Value) -> Result<(), StatusError> {
     let found = of(found_group, found_version, &name);
     let sentence = format!(
         "the object provided is unrecognized (must be of type {wanted}): expected {}, but got {found}",
-        of(group, Kind::VERSION, wanted)
+        of(group, kind.version(), wanted)
     );
     // Upstream adds the first bytes of the body.
     Err(StatusError::bad_request(sentence))
