@@ -17,7 +17,9 @@ pub use self::connect::{cannot_connect, connect, connect_options, run_async, unr
 pub use self::flags::{ConnectFlags, FileFlags, NamespaceFlags};
 pub use self::follow_up::follow_up;
 pub use self::live::{Scope, namespaces, read_all_nodes, read_into, read_live};
-pub use self::resource::{ENDPOINT_SLICES, ENDPOINTS, LEASES, PODS, Resource, SERVICES};
+pub use self::resource::{
+    ENDPOINT_SLICES, ENDPOINTS, LEASES, PODS, Resource, SERVICE_IMPORTS, SERVICES,
+};
 pub use self::what_if::load_what_if;
 
 use crate::cli_error::CliError;

@@ -88,7 +88,7 @@ fn external_name(facts: &ServiceFacts) -> Finding {
 /// EPD112.
 fn no_selector(facts: &ServiceFacts) -> Option<Finding> {
     let asks = facts.service.cross_namespace.as_ref().is_some_and(|cross| cross.from.is_some());
-    if !facts.published.is_empty() || asks {
+    if !facts.published.is_empty() || asks || facts.is_derived {
         return None;
     }
     let endpoints = facts.raw_endpoints().is_some();

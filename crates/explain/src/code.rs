@@ -124,6 +124,16 @@ codes! {
     ImportRefused 707 Error Published "the endpoints of the source are not published";
     Imported 708 Info Published "the endpoints of another Service";
     ImportNotProcessed 709 Error Published "no controller imports endpoints";
+    Exported 710 Info Published "this cluster exports the Service";
+    ExportNotProcessed 711 Error Published "no controller processes the export";
+    ExportInvalid 712 Error Published "the export is not valid";
+    ExportNotReady 713 Warning Published "the export does not take part here";
+    ExportConflict 714 Warning Published "the clusters do not agree on the Service";
+    ImportedFromCluster 715 Info Published "the endpoints of one cluster";
+    PortNotServed 716 Warning Published "a cluster does not serve a port of the import";
+    ClusterLost 717 Warning Published "a cluster does not answer";
+    ImportNotReady 718 Error Published "clients cannot use the import";
+    AddressesOverlap 719 Warning Published "two clusters have the same address";
     Truncated 801 Warning Published "the Endpoints are truncated";
     PublishedDiffers 802 Error Published "what is published is not what should be";
     WriteRejected 803 Error Published "writes are rejected";

@@ -3,6 +3,7 @@
 use endpointd_model::{Key, Selection, names};
 
 use crate::choosing::{self, selector_text};
+use crate::cluster_set::ClusterSetFacts;
 use crate::code::Code;
 use crate::facts::{Context, Mode, PodFacts, PodState, ServiceFacts};
 use crate::fields::{self, counted, text};
@@ -62,16 +63,36 @@ fn missing(context: &Context, key: &Key) -> Findings {
         true => format!("There is no Service `{}` in namespace `{}`.", key.name, key.namespace),
         false => format!("Service {key} cannot be decoded."),
     };
+    let object = ObjectName::new("Service", &key.namespace, &key.name);
+    let not_read = context.objects.all_not_read();
+    if let (true, Some(set)) = (findings.is_empty(), ClusterSetFacts::of(context, key, None)) {
+        return of_other_clusters(context, key, &set, object);
+    }
     if findings.is_empty() {
         findings.push(choosing::missing_service(context, key));
     }
-    Findings {
-        object: ObjectName::new("Service", &key.namespace, &key.name),
-        verdict,
-        endpoints: Vec::new(),
-        findings,
-        not_read: context.objects.all_not_read(),
-    }
+    Findings { object, verdict, endpoints: Vec::new(), findings, not_read }
+}
+
+/// Only other clusters have the Service, or only an export is here.
+fn of_other_clusters(
+    context: &Context,
+    key: &Key,
+    set: &ClusterSetFacts,
+    object: ObjectName,
+) -> Findings {
+    let mut findings = set.explain();
+    let verdict = match set.is_imported() {
+        true => set.verdict_without_service(),
+        false => {
+            findings.push(choosing::missing_service(context, key));
+            format!("There is no Service {key} to export.")
+        }
+    };
+    let not_read = context.objects.all_not_read();
+    let mut explained = Findings { object, verdict, endpoints: Vec::new(), findings, not_read };
+    explained.sort();
+    explained
 }
 
 fn service_findings(facts: &ServiceFacts) -> Vec<Finding> {
@@ -87,6 +108,7 @@ fn service_findings(facts: &ServiceFacts) -> Vec<Finding> {
     zones::explain(facts, &mut findings);
     mirroring::explain(facts, &mut findings);
     findings.extend(imports::explain(facts));
+    findings.extend(facts.cluster_set.iter().flat_map(ClusterSetFacts::explain));
     published::explain(facts, &mut findings);
     let is_well = !findings.iter().any(|one| match one.level {
         crate::Level::Error | crate::Level::Warning => true,
@@ -132,6 +154,9 @@ fn verdict(facts: &ServiceFacts) -> String {
         Selection::Manual => {
             if let Some(verdict) = imports::verdict(facts) {
                 return verdict;
+            }
+            if let (true, Some(set)) = (facts.is_derived, &facts.cluster_set) {
+                return set.verdict_of_derived(&facts.key);
             }
             return format!("{name} has no selector, so no controller chooses pods for it.");
         }

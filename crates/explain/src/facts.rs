@@ -11,6 +11,7 @@ use endpointd_plan::{
 };
 use serde_json::Value;
 
+use crate::cluster_set::{self, ClusterSetFacts};
 use crate::finding::ObjectName;
 use crate::objects::Objects;
 
@@ -41,6 +42,18 @@ pub struct ControllerState {
     pub key_state: String,
     pub last_error: Option<String>,
     pub is_deletion_limiter_active: bool,
+    /// The other clusters, if it imports Services.
+    pub clusters: Vec<SourceReport>,
+}
+
+/// Another cluster, as a running endpointd sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceReport {
+    pub cluster: String,
+    /// Such as `Demoted`.
+    pub state: String,
+    pub last_contact: Option<Timestamp>,
+    pub is_denied: bool,
 }
 
 pub(crate) struct ServiceFacts<'a> {
@@ -61,6 +74,10 @@ pub(crate) struct ServiceFacts<'a> {
     pub foreign: Vec<&'a EndpointSlice>,
     /// Slices with the endpoints of another Service.
     pub imported: Vec<&'a EndpointSlice>,
+    /// If several clusters may export it.
+    pub cluster_set: Option<ClusterSetFacts<'a>>,
+    /// Whether its endpoints are those of an import.
+    pub is_derived: bool,
 }
 
 pub(crate) struct PodFacts<'a> {
@@ -102,6 +119,10 @@ impl<'a> ServiceFacts<'a> {
                 Some(Controller::Slices) => published.push(slice),
                 Some(Controller::Import) => imported.push(slice),
                 Some(Controller::Mirror | Controller::Endpoints | Controller::MultiCluster) => {}
+                None if slice
+                    .meta
+                    .labels
+                    .has(names::MANAGED_BY, names::MANAGED_BY_CLUSTER_IMPORT) => {}
                 None => foreign.push(slice),
             }
         }
@@ -122,6 +143,8 @@ impl<'a> ServiceFacts<'a> {
             raw,
             service,
             pods,
+            cluster_set: ClusterSetFacts::of(context, key, Some(service)),
+            is_derived: cluster_set::imported_by(context, key).is_some(),
             endpoints_plan: plan_of(Controller::Endpoints),
             mirror_plan: plan_of(Controller::Mirror),
             foreign,

@@ -14,6 +14,7 @@ pub mod explain;
 mod facts;
 
 mod choosing;
+mod cluster_set;
 mod families;
 mod imports;
 mod mirroring;
@@ -28,8 +29,9 @@ mod zones;
 
 mod fields;
 
+pub use cluster_set::LEASE_PREFIX;
 pub use code::{Code, Layer, Level};
-pub use facts::{Context, ControllerState, Mode};
+pub use facts::{Context, ControllerState, Mode, SourceReport};
 pub use finding::{Finding, Findings, ObjectName, ReadyEndpoint};
 pub use near_miss::nearest;
 pub use objects::Objects;

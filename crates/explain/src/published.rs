@@ -7,6 +7,7 @@ use endpointd_plan::ExclusionReason;
 use endpointd_wire::Malformed;
 use serde_json::Value;
 
+use crate::cluster_set::LEASE_PREFIX;
 use crate::code::{Code, Level};
 use crate::facts::{Mode, PodState, ServiceFacts};
 use crate::fields::{self, counted, text};
@@ -238,7 +239,9 @@ fn no_leader(facts: &ServiceFacts) -> Option<Finding> {
     let now = facts.context.now.as_second();
     let leases = objects
         .of_kind_anywhere("Lease")
-        .filter(|(name, _)| CONTROLLERS.iter().any(|controller| name.name.starts_with(controller)));
+        .filter(|(name, _)| CONTROLLERS.iter().any(|controller| name.name.starts_with(controller)))
+        // Those of other clusters say nothing about a controller.
+        .filter(|(name, _)| !name.name.starts_with(LEASE_PREFIX));
     let is_current = |lease: &Value| {
         let renewed = fields::time(lease, "/spec/renewTime");
         let duration = fields::number(lease, "/spec/leaseDurationSeconds").unwrap_or(15);

@@ -8,8 +8,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use endpointd_engine::{KeyState, KeyStatus};
-use endpointd_explain::ControllerState;
+use endpointd_engine::{EngineStatus, KeyState, KeyStatus, SourceStatus};
+use endpointd_explain::{ControllerState, SourceReport};
 use endpointd_model::{Key, Object};
 use endpointd_status::StatusHandle;
 use serde_json::{Value, json};
@@ -112,8 +112,8 @@ async fn findings(
     let asked = key.clone();
     let rows = state.status.ask(move |it| it.engine.report_key(&asked, it.now)).await;
     let snapshot = state.status.snapshot();
-    let limiter = snapshot.engine.map(|(status, _)| status.deletion_limiter.is_active);
-    let controller = controller_state(&rows.unwrap_or_default(), limiter.unwrap_or(false));
+    let engine = snapshot.engine.map(|(status, _)| status);
+    let controller = controller_state(&rows.unwrap_or_default(), engine.as_deref());
     match state.finder.find(&key, controller).await {
         Ok(text) => {
             ([(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response()
@@ -123,7 +123,7 @@ async fn findings(
 }
 
 /// Of the rows of a key, the one with an error counts, else the first that is not idle.
-fn controller_state(rows: &[KeyStatus], is_deletion_limiter_active: bool) -> ControllerState {
+fn controller_state(rows: &[KeyStatus], engine: Option<&EngineStatus>) -> ControllerState {
     let failing = rows.iter().find(|row| row.last_error.is_some());
     let row = failing.or_else(|| rows.iter().find(|row| row.state != KeyState::Idle));
     let key_state = row.map_or("", |row| match row.state {
@@ -135,7 +135,17 @@ fn controller_state(rows: &[KeyStatus], is_deletion_limiter_active: bool) -> Con
     ControllerState {
         key_state: key_state.to_owned(),
         last_error: row.and_then(|row| Some(row.last_error.as_ref()?.to_string())),
-        is_deletion_limiter_active,
+        is_deletion_limiter_active: engine.is_some_and(|one| one.deletion_limiter.is_active),
+        clusters: engine.into_iter().flat_map(|one| &one.sources).map(source_report).collect(),
+    }
+}
+
+fn source_report(source: &SourceStatus) -> SourceReport {
+    SourceReport {
+        cluster: source.cluster.to_string(),
+        state: source.state.as_str().to_owned(),
+        last_contact: source.last_contact,
+        is_denied: source.is_denied,
     }
 }
 

@@ -74,6 +74,15 @@ pub struct Finder {
 /// Why there are no findings, for people.
 pub struct NoFindings(pub String);
 
+const MULTICLUSTER: &str = "/apis/multicluster.x-k8s.io/v1beta1";
+const EXPORTS: Resource = multicluster("ServiceExport", "serviceexports");
+const IMPORTS: Resource = multicluster("ServiceImport", "serviceimports");
+
+const fn multicluster(kind: &'static str, plural: &'static str) -> Resource {
+    let api_version = "multicluster.x-k8s.io/v1beta1";
+    Resource { kind, api_version, group: MULTICLUSTER, plural }
+}
+
 impl Finder {
     pub fn new(connect: ConnectOptions, settings: Settings) -> Self {
         let (client, last, forbidden) = (OnceCell::new(), Mutex::default(), Mutex::default());
@@ -97,7 +106,11 @@ impl Finder {
     async fn explain(&self, key: &Key, state: ControllerState) -> Result<Value, NoFindings> {
         let client = self.client.get_or_try_init(|| Client::connect(self.connect.clone()));
         let client = client.await.map_err(|error| NoFindings(error.to_string()))?;
-        let objects = self.read(client, key).await?;
+        let is_importing = !state.clusters.is_empty();
+        let mut objects = self.read(client, key).await?;
+        if is_importing {
+            read_cluster_set(client, key, &mut objects).await;
+        }
         let (key, settings) = (key.clone(), self.settings.clone());
         // On another thread: other pages need not wait for it.
         let explained = tokio::task::spawn_blocking(move || {
@@ -226,6 +239,25 @@ fn complete(mut item: Value, resource: Resource) -> Value {
 }
 
 /// In a large cluster, the nodes that were not read are assumed to exist.
+/// The export, the import, and the slices with the endpoints of clusters. The account of a controller
+/// that imports may read them.
+async fn read_cluster_set(client: &Client, key: &Key, objects: &mut Objects) {
+    let derived_from = objects.get(SERVICE.kind, &key.namespace, &key.name).and_then(|service| {
+        let labels = service.pointer("/metadata/labels")?;
+        Some(labels.get(names::IMPORT_NAME)?.as_str()?.to_owned())
+    });
+    let name = derived_from.unwrap_or_else(|| key.name.to_string());
+    for resource in [EXPORTS, IMPORTS] {
+        let field = Some(format!("metadata.name={name}"));
+        let options = ListOptions { field_selector: field, ..ListOptions::default() };
+        let found = client.list_values(&resource.path(&key.namespace), &options).await;
+        add(objects, resource, found.map(|list| list.items));
+    }
+    let of_import = Some(format!("{}={name}", names::IMPORT_NAME));
+    let slices = list(client, SLICES, &key.namespace, of_import, OTHERS_MAX).await;
+    add(objects, SLICES, slices);
+}
+
 async fn read_nodes(client: &Client, objects: &mut Objects) {
     let found = list(client, NODES, "", None, NODES_MAX).await;
     let is_partial = matches!(&found, Ok(nodes) if nodes.len() >= NODES_MAX);

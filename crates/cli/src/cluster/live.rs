@@ -4,13 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use endpointd_client::{Client, Content, ListOptions, ReadError, ValueList};
-use endpointd_explain::Objects;
-use endpointd_model::Key;
+use endpointd_explain::{LEASE_PREFIX, Objects};
+use endpointd_model::{Key, names};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::connect::unreachable;
-use super::resource::{LEASES, NODES, OF_NAMESPACE, PODS, Resource, SERVICES};
+use super::resource::{
+    ENDPOINT_SLICES, LEASES, NODES, OF_NAMESPACE, PODS, Resource, SERVICE_EXPORTS, SERVICE_IMPORTS,
+    SERVICES,
+};
 use crate::cli_error::CliError;
 
 /// Of a namespace with more pods, only those of the Service in question are read completely.
@@ -104,7 +107,44 @@ pub async fn read_into(
     if !objects.is_complete(LEASES.kind) {
         read_leases(client, objects).await?;
     }
+    read_cluster_set(client, scope, objects).await?;
     objects.assume_nodes();
+    Ok(())
+}
+
+/// What clusters export and import. Most clusters do not have the kinds, and most users may not read
+/// them: that is noted only where something is imported.
+async fn read_cluster_set(
+    client: &Client,
+    scope: &Scope,
+    objects: &mut Objects,
+) -> Result<(), CliError> {
+    let labelled = [SERVICES, ENDPOINT_SLICES];
+    let is_importing = labelled.into_iter().any(|resource| {
+        of_scope(objects, resource.kind, scope)
+            .any(|one| one["metadata"]["labels"][names::IMPORT_NAME].is_string())
+    });
+    let mut has_some = is_importing;
+    for resource in [SERVICE_EXPORTS, SERVICE_IMPORTS] {
+        let read = list(client, resource, scope.namespace(), ListOptions::default()).await;
+        has_some |= read.as_ref().is_ok_and(|list| !list.items.is_empty());
+        match read {
+            Err(error) if error.is_forbidden() && !is_importing => {}
+            read => add(client, objects, resource, read)?,
+        }
+    }
+    let is_known = objects
+        .of_kind_anywhere(LEASES.kind)
+        .any(|(lease, _)| lease.name.starts_with(LEASE_PREFIX));
+    if !has_some || is_known {
+        return Ok(());
+    }
+    let label_selector = Some(names::SOURCE_CLUSTER.to_owned());
+    let options = ListOptions { label_selector, ..ListOptions::default() };
+    match list(client, LEASES, None, options).await {
+        Ok(list) => list.items.into_iter().for_each(|one| objects.add(complete(one, LEASES))),
+        Err(error) => note(client, objects, LEASES.plural, &error)?,
+    }
     Ok(())
 }
 

@@ -20,6 +20,9 @@ pub const ENDPOINT_SLICES: Resource = Resource {
     plural: "endpointslices",
 };
 
+pub const SERVICE_EXPORTS: Resource = multicluster("ServiceExport", "serviceexports");
+pub const SERVICE_IMPORTS: Resource = multicluster("ServiceImport", "serviceimports");
+
 /// What is read of a namespace, besides the nodes of its pods. All may be missing but the first two.
 pub const OF_NAMESPACE: [Resource; 11] = [
     SERVICES,
@@ -41,6 +44,10 @@ pub const OF_NAMESPACE: [Resource; 11] = [
 
 const fn core(kind: &'static str, plural: &'static str) -> Resource {
     Resource { kind, api_version: "v1", plural }
+}
+
+const fn multicluster(kind: &'static str, plural: &'static str) -> Resource {
+    Resource { kind, api_version: "multicluster.x-k8s.io/v1beta1", plural }
 }
 
 const fn apps(kind: &'static str, plural: &'static str) -> Resource {

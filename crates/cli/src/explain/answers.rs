@@ -10,7 +10,8 @@ use super::flags::Flags;
 use super::label_selector;
 use crate::cli_error::CliError;
 use crate::cluster::{
-    Loaded, Scope, connect, follow_up, load, load_what_if, namespaces, read_all_nodes, read_into,
+    Loaded, SERVICE_IMPORTS, Scope, connect, follow_up, load, load_what_if, namespaces,
+    read_all_nodes, read_into,
 };
 use crate::target::{Kind, Target};
 
@@ -162,7 +163,13 @@ async fn explain_scope(
     let is_partial = objects.is_unreadable("Pod");
     let answer = |(asked, findings): (Asked, Findings)| {
         let Asked { kind, key, .. } = asked;
-        let is_found = objects.get(kind.as_str(), &key.namespace, &key.name).is_some();
+        // A Service of other clusters is found by its import.
+        let kinds = match kind {
+            Kind::Service => &[kind.as_str(), SERVICE_IMPORTS.kind][..],
+            Kind::Pod | Kind::Endpoints | Kind::EndpointSlice => &[kind.as_str()],
+        };
+        let is_found =
+            kinds.iter().any(|kind| objects.get(kind, &key.namespace, &key.name).is_some());
         Answer { findings, is_found, is_partial }
     };
     Ok(all_asked.into_iter().zip(explained).map(answer).collect())

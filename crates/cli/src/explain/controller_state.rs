@@ -2,7 +2,7 @@
 //! the cluster cannot be read from here.
 
 use endpointd_client::{Client, ConnectOptions, ReadError};
-use endpointd_explain::{ControllerState, Findings};
+use endpointd_explain::{ControllerState, Findings, SourceReport};
 use endpointd_model::Key;
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ pub struct Reporter {
     client: Client,
     url: String,
     is_deletion_limiter_active: bool,
+    clusters: Vec<SourceReport>,
 }
 
 impl Reporter {
@@ -33,6 +34,7 @@ impl Reporter {
             client,
             url: url.to_owned(),
             is_deletion_limiter_active: is_active.unwrap_or(false),
+            clusters: clusters(&report.value),
         })
     }
 
@@ -50,6 +52,7 @@ impl Reporter {
             key_state: text("state").unwrap_or_default(),
             last_error: text("lastError"),
             is_deletion_limiter_active: self.is_deletion_limiter_active,
+            clusters: self.clusters.clone(),
         })
     }
 
@@ -68,6 +71,20 @@ impl Reporter {
         findings.not_read.insert(0, whose);
         Ok(findings)
     }
+}
+
+/// Of the field `clusters`.
+fn clusters(report: &Value) -> Vec<SourceReport> {
+    let source = |row: &Value| {
+        let text = |field: &str| row[field].as_str().unwrap_or_default();
+        SourceReport {
+            cluster: text("cluster").to_owned(),
+            state: text("state").to_owned(),
+            last_contact: text("lastContact").parse().ok(),
+            is_denied: row["denied"].as_bool().unwrap_or(false),
+        }
+    };
+    report["clusters"].as_array().into_iter().flatten().map(source).collect()
 }
 
 const HINT: &str = "`kubectl -n endpointd port-forward deploy/endpointd 10271` makes it reachable \

@@ -27,7 +27,7 @@ pub fn label(code: Code) -> &'static str {
         | Code::NodeMissing
         | Code::InvalidAddress => "left out",
         Code::Terminating | Code::TerminatingLong => "terminating",
-        Code::SharedAddress | Code::HostNetwork => "address",
+        Code::SharedAddress | Code::HostNetwork | Code::AddressesOverlap => "address",
         Code::ReadinessProbe
         | Code::StartupProbe
         | Code::ContainerNotRunning
@@ -61,6 +61,14 @@ pub fn label(code: Code) -> &'static str {
         Code::ImportIgnored | Code::ImportRefused | Code::Imported | Code::ImportNotProcessed => {
             "source"
         }
+        Code::Exported | Code::ExportNotProcessed | Code::ExportInvalid | Code::ExportNotReady => {
+            "export"
+        }
+        Code::ExportConflict => "conflict",
+        Code::ImportedFromCluster => "cluster",
+        Code::PortNotServed => "port",
+        Code::ClusterLost => "no answer",
+        Code::ImportNotReady => "import",
         Code::PublishedDiffers => "outdated",
         Code::WriteRejected => "rejected",
         Code::NoLeader => "no leader",

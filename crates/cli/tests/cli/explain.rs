@@ -287,3 +287,112 @@ fn of_a_large_namespace_only_the_pods_of_the_service_are_read_completely() {
         "the first page, those of the Service, and labels of the others: {reads:?}"
     );
 }
+
+const MULTICLUSTER: &str = "multicluster.x-k8s.io/v1beta1";
+
+/// `shop/web`, which two clusters export: one does not answer, and one lacks a port.
+fn cluster_set() -> Vec<Value> {
+    let derived = "derived-isrlchlhrq";
+    let labels = json!({"multicluster.kubernetes.io/service-name": "web"});
+    let slice = |cluster: &str, is_ready: bool, ports: Value| {
+        let mut labels = labels.clone();
+        labels["kubernetes.io/service-name"] = derived.into();
+        labels["multicluster.kubernetes.io/source-cluster"] = cluster.into();
+        labels["endpointslice.kubernetes.io/managed-by"] = "endpointd-import".into();
+        json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {"namespace": "shop", "name": format!("{derived}-{cluster}"), "labels": labels},
+            "addressType": "IPv4", "ports": ports,
+            "endpoints": [{"addresses": ["10.1.0.1"], "conditions": {"ready": is_ready}}],
+        })
+    };
+    let import = json!({
+        "apiVersion": MULTICLUSTER, "kind": "ServiceImport",
+        "metadata": {"namespace": "shop", "name": "web"},
+        "spec": {
+            "type": "ClusterSetIP",
+            "ports": [{"name": "http", "port": 80}, {"name": "metrics", "port": 9090}],
+        },
+        "status": {
+            "clusters": [{"cluster": "eu1"}, {"cluster": "us1"}],
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "Ready", "message": "",
+                "lastTransitionTime": "2026-01-01T12:00:00Z",
+            }],
+        },
+    });
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {
+            "namespace": "endpointd", "name": "endpointd-source-eu1",
+            "labels": {"multicluster.kubernetes.io/source-cluster": "eu1"},
+        },
+        "spec": {"holderIdentity": "eu1", "renewTime": "2026-01-01T12:00:00.000000Z"},
+    });
+    let mut service = service("shop", derived, Value::Null);
+    service["metadata"]["labels"] = labels.clone();
+    let both = json!([{"name": "http", "port": 80}, {"name": "metrics", "port": 90}]);
+    service["spec"]["ports"] = both.clone();
+    let http = json!([{"name": "http", "port": 80}]);
+    vec![service, import, slice("eu1", false, both), slice("us1", true, http), lease]
+}
+
+/// What is said of each cluster, without its age.
+fn of_clusters(output: &CommandOutput) -> Vec<String> {
+    let all = output.json();
+    let findings = all["findings"].as_array().expect("findings").iter();
+    let text = |one: &Value| {
+        let message = one["message"].as_str().expect("a message");
+        let message = message.split(" ago").next().unwrap_or_default();
+        let message = message.split(", port").next().unwrap_or_default();
+        let words: Vec<&str> = message.split(' ').take(8).collect();
+        format!("{} {}", one["code"].as_str().expect("a code"), words.join(" "))
+    };
+    let mut texts: Vec<String> = findings.map(text).collect();
+    texts.iter_mut().for_each(|text| {
+        if let Some((before, _)) = text.split_once(" in contact ") {
+            *text = format!("{before} in contact");
+        }
+    });
+    texts
+}
+
+#[test]
+fn a_service_of_several_clusters_is_explained_by_cluster() {
+    let want = [
+        "EPD716 cluster us1 gets no traffic for metrics (9090/TCP):",
+        "EPD717 cluster eu1 was in contact",
+        "EPD715 cluster eu1: 1 endpoint in 1 slice, 0",
+        "EPD715 cluster us1: 1 endpoint in 1 slice, 1",
+    ];
+    let dump = json!({"apiVersion": "v1", "kind": "List", "items": cluster_set()}).to_string();
+    let cluster = TestCluster::start(&[]);
+    cluster.add(&[namespace("shop"), namespace("endpointd")]);
+    cluster.add(&cluster_set());
+    for service in ["web", "derived-isrlchlhrq"] {
+        let args = ["explain", service, "-n", "shop", "-o", "json"];
+        let live = cluster.run(&args);
+        has_code(&live, 1);
+        assert_eq!(of_clusters(&live), want, "{service}");
+        let offline = explain_file(&dump, &args[1..]);
+        has_code(&offline, 1);
+        assert_eq!(of_clusters(&offline), want, "{service}");
+    }
+    let paths = cluster.paths();
+    assert!(paths.iter().any(|path| path.ends_with("/serviceimports")), "{paths:?}");
+}
+
+#[test]
+fn without_imports_nothing_is_said_about_kinds_of_several_clusters() {
+    let cluster = TestCluster::start(&["/serviceexports", "/serviceimports"]);
+    cluster.add(&[namespace("shop"), service("shop", "web", json!({"app": "web"}))]);
+    let output = cluster.run(&["explain", "web", "-n", "shop", "-o", "json"]);
+    assert!(output.json()["notRead"].is_null(), "{output:?}");
+    assert!(!cluster.paths().iter().any(|path| path.contains("source-cluster")));
+    cluster.add(&[namespace("endpointd")]);
+    let of_import = cluster_set().into_iter().filter(|one| one["kind"] == "EndpointSlice");
+    cluster.add(&of_import.collect::<Vec<_>>());
+    let output = cluster.run(&["explain", "web", "-n", "shop", "-o", "json"]);
+    let not_read = output.json()["notRead"].to_string();
+    assert!(not_read.contains("serviceimports: not allowed"), "{not_read}");
+}

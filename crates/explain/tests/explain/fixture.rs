@@ -77,7 +77,11 @@ impl World {
             _ => json!({}),
         };
         let namespace = if kind == "Node" { Value::Null } else { NAMESPACE.into() };
-        let api_version = if kind == "EndpointSlice" { "discovery.k8s.io/v1" } else { "v1" };
+        let api_version = match kind {
+            "EndpointSlice" => "discovery.k8s.io/v1",
+            "ServiceExport" | "ServiceImport" => "multicluster.x-k8s.io/v1beta1",
+            _ => "v1",
+        };
         let head = json!({
             "apiVersion": api_version,
             "kind": kind,

@@ -48,6 +48,50 @@ fn each_code_has_a_world_and_a_sentence() {
 }
 
 #[test]
+fn a_lease_of_another_cluster_is_none_of_a_controller() {
+    let late = "Service web\nNode n1\ncomplete Lease\nPod web-1\nLease endpointd-source-eu1 \
+                {spec: {holderIdentity: eu1, renewTime: \"2026-01-01T11:59:59Z\"}}";
+    let explained = World::parse(late).explain("svc/web");
+    let codes: Vec<String> = explained.findings.iter().map(|one| one.code.to_string()).collect();
+    assert_eq!(codes, ["EPD802", "EPD804"]);
+}
+
+#[test]
+fn the_state_that_endpointd_reports_of_a_cluster_counts() {
+    use endpointd_explain::{Context, ControllerState, SourceReport, explain};
+    use endpointd_model::Key;
+
+    let world = World::parse(
+        "ServiceImport web {spec: {type: Headless, ports: []}, status: {clusters: [{cluster: eu1}], \
+         conditions: [{type: Ready, status: \"True\"}]}}\nLease endpointd-source-eu1 {spec: \
+         {renewTime: \"2026-01-01T08:00:00Z\"}}",
+    );
+    let indexed = world.objects.cluster().index();
+    let lost = |state: &str, is_denied| {
+        let last_contact = Some("2026-01-01T11:53:00Z".parse().expect("a time"));
+        let (cluster, state) = ("eu1".to_owned(), state.to_owned());
+        let report = SourceReport { cluster, state, last_contact, is_denied };
+        let state = ControllerState { clusters: vec![report], ..ControllerState::default() };
+        let context = Context {
+            objects: &world.objects,
+            indexed: &indexed,
+            now: crate::fixture::now(),
+            settings: endpointd_plan::Settings::default(),
+            controller: Some(&state),
+            mode: Mode::Observed,
+        };
+        let explained = explain::service(&context, &Key::new("shop", "web"));
+        let lost = explained.findings.into_iter().find(|one| one.code == Code::ClusterLost);
+        lost.map(|one| one.message)
+    };
+    let demoted = "cluster eu1 has not answered for 7m: it is Demoted";
+    assert_eq!(lost("Demoted", false).as_deref(), Some(demoted));
+    assert_eq!(lost("InSync", false), None, "the Lease is older than the report");
+    let denied = lost("Lost", true).expect("a finding");
+    assert!(denied.starts_with("cluster eu1 refuses the credentials"), "{denied}");
+}
+
+#[test]
 fn what_a_running_endpointd_reports_is_a_finding() {
     use endpointd_explain::{Context, ControllerState, explain};
     use endpointd_model::Key;
@@ -58,6 +102,7 @@ fn what_a_running_endpointd_reports_is_a_finding() {
         key_state: "backing_off".to_owned(),
         last_error: Some("create endpointslices shop/web-x: forbidden".to_owned()),
         is_deletion_limiter_active: true,
+        clusters: Vec::new(),
     };
     let mut context = Context {
         objects: &world.objects,

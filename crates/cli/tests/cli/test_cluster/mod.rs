@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::run::{CommandOutput, run};
 
 /// A group, the plural, and the kind of what the tests create.
-const KINDS: [(&str, &str, &str); 7] = [
+const KINDS: [(&str, &str, &str); 10] = [
     ("", "services", "Service"),
     ("", "pods", "Pod"),
     ("", "nodes", "Node"),
@@ -27,6 +27,9 @@ const KINDS: [(&str, &str, &str); 7] = [
     ("", "endpoints", "Endpoints"),
     ("discovery.k8s.io", "endpointslices", "EndpointSlice"),
     ("apps", "deployments", "Deployment"),
+    ("coordination.k8s.io", "leases", "Lease"),
+    ("multicluster.x-k8s.io", "serviceexports", "ServiceExport"),
+    ("multicluster.x-k8s.io", "serviceimports", "ServiceImport"),
 ];
 
 pub struct TestCluster {
