@@ -145,6 +145,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "endpointd-apiserver",
             "endpointd-client",
             "endpointd-engine",
+            "endpointd-model",
             "endpointd-page",
             "endpointd-rng",
             "endpointd-runtime",

@@ -6,7 +6,7 @@ mod show;
 
 use std::io::{self, IsTerminal, Write};
 
-use endpointd_playground::{Playground, StartError, Summary};
+use endpointd_playground::{ClusterSet, StartError, Summary};
 
 pub use self::flags::Flags;
 use crate::cli_error::CliError;
@@ -14,11 +14,12 @@ use crate::{browser, stderr, tokio_runtime};
 
 pub fn run(flags: &Flags) -> Result<(), CliError> {
     let options = resolve::resolve(flags)?;
+    let n_clusters = resolve::n_clusters(flags, options.scenario)?;
     let duration = resolve::duration(flags)?;
     let summary = tokio_runtime::workers()?.block_on(async {
         let stopped = tokio_runtime::stop_signal()?;
-        let playground = Playground::start(options).await.map_err(cli_error)?;
-        if let (true, Some(page)) = (opens_page(flags), playground.page_url()) {
+        let set = ClusterSet::start(options, n_clusters).await.map_err(cli_error)?;
+        if let (true, Some(page)) = (opens_page(flags), set.first().page_url()) {
             // The view has the address; a browser that cannot be started is no reason to stop.
             browser::open(&page);
         }
@@ -34,8 +35,8 @@ pub fn run(flags: &Flags) -> Result<(), CliError> {
                 () = over => {}
             }
         };
-        show::show_until(&playground, flags.json, ended).await;
-        Ok::<Summary, CliError>(playground.stop().await)
+        show::show_until(&set, flags.json, ended).await;
+        Ok::<Summary, CliError>(set.stop().await)
     })?;
     if flags.json {
         return print(&summary);

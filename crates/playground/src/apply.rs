@@ -79,7 +79,11 @@ pub fn controller_action(
 }
 
 /// Creates the initial objects.
-pub fn create_objects(server: &mut Server, spec: &ClusterSpec) -> Result<(), StatusError> {
+pub fn create_objects(
+    server: &mut Server,
+    spec: &ClusterSpec,
+    exports: &[&str],
+) -> Result<(), StatusError> {
     create(server, "", "namespaces", "", cluster_spec::namespace())?;
     for node in &spec.nodes {
         create(server, "", "nodes", "", cluster_spec::node(node))?;
@@ -92,6 +96,10 @@ pub fn create_objects(server: &mut Server, spec: &ClusterSpec) -> Result<(), Sta
         if plan.n_replicas > 0 {
             create(server, "apps", "deployments", NAMESPACE, cluster_spec::deployment(plan))?;
         }
+    }
+    for plan in spec.services.iter().filter(|plan| exports.contains(&plan.name.as_str())) {
+        let export = json!({"metadata": {"name": plan.name}});
+        create(server, "multicluster.x-k8s.io", "serviceexports", NAMESPACE, export)?;
     }
     if spec.source().is_some() {
         create(server, "", "namespaces", "", cluster_spec::consumer_namespace())?;
@@ -133,6 +141,8 @@ pub fn scenario_action(
                 it["metadata"]["annotations"]["endpointd/endpoints-to"] = json!(to);
             })
         }
+        // The server does it, not one of its objects.
+        ScenarioAction::SetOutage { .. } => Ok(()),
         ScenarioAction::AddNode(plan) => create(server, "", "nodes", "", cluster_spec::node(plan)),
     }
 }

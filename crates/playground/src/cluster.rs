@@ -35,9 +35,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    pub fn new(seed: u64) -> Self {
-        let (nodes, pods, sets) = (NodeTable::default(), Pods::default(), Sets::default());
-        Self { seed, nodes, pods, sets }
+    /// The addresses of nodes and pods follow from the numbers of the nodes.
+    pub fn numbered_from(seed: u64, first_node: u16) -> Self {
+        let (pods, sets) = (Pods::default(), Sets::default());
+        Self { seed, nodes: NodeTable::numbered_from(first_node), pods, sets }
     }
 
     /// Applies an object; `None` means deleted. Ignores other resources.

@@ -207,6 +207,7 @@ fn command(action: &ScenarioAction) -> Option<String> {
              endpointd/endpoints-to={to}"
         ),
         ScenarioAction::StopNode { .. }
+        | ScenarioAction::SetOutage { .. }
         | ScenarioAction::StartNode { .. }
         | ScenarioAction::AddNode(_) => return None,
     })

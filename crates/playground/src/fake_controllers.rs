@@ -29,6 +29,10 @@ pub struct FakeControllers {
     pub spec: ClusterSpec,
     pub scenario: Scenario,
     pub seed: u64,
+    /// The number of the first node.
+    pub first_node: u16,
+    /// The view of another cluster that also shows what happens here, and the name of this one.
+    pub shown_by: Option<(Arc<Observer>, &'static str)>,
     pub time_scale: TimeScale,
     pub observer: Arc<Observer>,
     pub started: Instant,
@@ -111,7 +115,7 @@ impl FakeControllers {
                 .map(|(group, resource)| kinds::find(group, resource).expect("it is served"))
                 .collect();
         let (reader, changes) = self.shared.with(|server| StoreReader::start(server, &watched));
-        let mut cluster = Cluster::new(self.seed);
+        let mut cluster = Cluster::numbered_from(self.seed, self.first_node);
         self.apply_changes(&mut cluster, &changes);
         (cluster, reader)
     }
@@ -162,7 +166,7 @@ impl FakeControllers {
                     self.run_actions(cluster, &pressed.performed.caption, &actions);
                 }
                 Effect::Outage(is_out) => {
-                    self.observer.log(self.started.elapsed(), &pressed.performed.caption);
+                    self.log(&pressed.performed.caption);
                     self.shared.set_outage(is_out);
                 }
             }
@@ -173,13 +177,24 @@ impl FakeControllers {
     }
 
     fn run_actions(&self, cluster: &Cluster, caption: &str, actions: &[ScenarioAction]) {
-        self.observer.log(self.started.elapsed(), caption);
+        self.log(caption);
         for action in actions {
+            if let ScenarioAction::SetOutage { is_out } = action {
+                self.shared.set_outage(*is_out);
+            }
             let done = self.shared.with(|server| apply::scenario_action(server, cluster, action));
             if let Err(error) = done {
                 // The user may have deleted the object of the action.
-                self.observer.log(self.started.elapsed(), &format!("failed: {}", error.message));
+                self.log(&format!("failed: {}", error.message));
             }
+        }
+    }
+
+    fn log(&self, text: &str) {
+        let now = self.started.elapsed();
+        self.observer.log(now, text);
+        if let Some((observer, name)) = &self.shown_by {
+            observer.log(now, &format!("{name}: {text}"));
         }
     }
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Only files that begin with this line are overwritten.
 const HEAD: &str = "# Written by `endpointd playground`.";
+/// The only user, and the context of a cluster alone.
+pub const USER: &str = "playground";
 
 /// Where the kubeconfig is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +33,16 @@ pub struct WriteError {
 }
 
 impl Kubeconfig {
-    pub fn write(place: KubeconfigTarget, port: u16) -> Result<Self, WriteError> {
+    /// With a context for each server; the first is the current one.
+    pub fn write(place: KubeconfigTarget, servers: &[(&str, u16)]) -> Result<Self, WriteError> {
+        let port = servers.first().map_or(0, |(_, port)| *port);
         let path = match &place {
             KubeconfigTarget::Path(path) => path.clone(),
             KubeconfigTarget::Temporary => {
                 std::env::temp_dir().join(format!("endpointd-playground-{port}.kubeconfig"))
             }
         };
-        match write(&path, &text(port)) {
+        match write(&path, &Self::text(servers)) {
             Ok(()) => Ok(Self { path, place }),
             Err(reason) => Err(WriteError { path, reason }),
         }
@@ -46,6 +50,33 @@ impl Kubeconfig {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Plain HTTP on the loopback interface, so it contains no credentials.
+    pub fn text(servers: &[(&str, u16)]) -> String {
+        let entries = |entry: &dyn Fn(&str, u16) -> String| -> String {
+            servers.iter().map(|(name, port)| entry(name, *port)).collect()
+        };
+        let clusters = entries(&|name, port| {
+            format!("- name: {name}\n\x20 cluster: {{server: 'http://127.0.0.1:{port}'}}\n")
+        });
+        let contexts = entries(&|name, _| {
+            format!("- name: {name}\n\x20 context: {{cluster: {name}, user: {USER}}}\n")
+        });
+        let current = servers.first().map_or("", |(name, _)| name);
+        format!(
+            "{HEAD}\n\
+             apiVersion: v1\n\
+             kind: Config\n\
+             clusters:\n\
+             {clusters}\
+             contexts:\n\
+             {contexts}\
+             users:\n\
+             - name: {USER}\n\
+             \x20 user: {{}}\n\
+             current-context: {current}\n"
+        )
     }
 }
 
@@ -56,25 +87,6 @@ impl Drop for Kubeconfig {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// Plain HTTP on the loopback interface, so it contains no credentials.
-fn text(port: u16) -> String {
-    format!(
-        "{HEAD}\n\
-         apiVersion: v1\n\
-         kind: Config\n\
-         clusters:\n\
-         - name: playground\n\
-         \x20 cluster: {{server: 'http://127.0.0.1:{port}'}}\n\
-         contexts:\n\
-         - name: playground\n\
-         \x20 context: {{cluster: playground, user: playground}}\n\
-         users:\n\
-         - name: playground\n\
-         \x20 user: {{}}\n\
-         current-context: playground\n"
-    )
 }
 
 /// Does not overwrite other files and does not follow symbolic links.
@@ -108,13 +120,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("config");
         let place = KubeconfigTarget::Path(path.clone());
-        drop(Kubeconfig::write(place.clone(), 1).expect("a new file"));
-        drop(Kubeconfig::write(place.clone(), 2).expect("our own file"));
+        drop(Kubeconfig::write(place.clone(), &[(USER, 1)]).expect("a new file"));
+        drop(Kubeconfig::write(place.clone(), &[(USER, 2)]).expect("our own file"));
         let written = fs::read_to_string(&path).expect("a chosen file stays");
         assert!(written.contains("http://127.0.0.1:2'"), "{written}");
 
         fs::write(&path, "apiVersion: v1\n").expect("writable");
-        let error = Kubeconfig::write(place, 3).expect_err("another file");
+        let error = Kubeconfig::write(place, &[(USER, 3)]).expect_err("another file");
         assert!(error.to_string().contains("was not written by endpointd"), "{error}");
         assert_eq!(fs::read_to_string(&path).expect("still there"), "apiVersion: v1\n");
     }
@@ -122,7 +134,8 @@ mod tests {
     #[test]
     fn a_temporary_file_is_removed_at_the_end() {
         // No server has port 0, so no other test has this file.
-        let written = Kubeconfig::write(KubeconfigTarget::Temporary, 0).expect("a new file");
+        let written =
+            Kubeconfig::write(KubeconfigTarget::Temporary, &[(USER, 0)]).expect("a new file");
         let path = written.path().to_owned();
         assert!(path.exists());
         drop(written);

@@ -18,10 +18,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::apply;
+use crate::cluster_set::Membership;
 use crate::cluster_spec::{ClusterSpec, Size};
 use crate::controls;
 use crate::fake_controllers::{FakeControllers, TimeScale};
-use crate::kubeconfig::{Kubeconfig, KubeconfigTarget, WriteError};
+use crate::kubeconfig::{self, Kubeconfig, KubeconfigTarget, WriteError};
 use crate::observer::Observer;
 use crate::scenario::Scenario;
 use crate::summary::{Memory, Summary};
@@ -64,6 +65,22 @@ pub enum StartError {
     Controllers(#[from] RunError),
 }
 
+/// The port of an API server.
+pub(crate) struct Bound {
+    listener: TcpListener,
+    pub port: u16,
+}
+
+impl Bound {
+    /// Zero: any free port.
+    pub async fn open(port: u16) -> Result<Self, StartError> {
+        let bind = |reason| StartError::Bind { port, reason };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(bind)?;
+        let port = listener.local_addr().map_err(bind)?.port();
+        Ok(Self { listener, port })
+    }
+}
+
 /// A running playground.
 pub struct Playground {
     options: Options,
@@ -71,7 +88,8 @@ pub struct Playground {
     started: Instant,
     url: String,
     status_address: Option<SocketAddr>,
-    kubeconfig: Kubeconfig,
+    kubeconfig: Arc<Kubeconfig>,
+    name: Option<&'static str>,
     observer: Arc<Observer>,
     status: StatusHandle,
     stop: StopSignals,
@@ -95,14 +113,21 @@ struct Tasks {
 impl Playground {
     /// Returns when the controllers run; the initial objects are created afterwards.
     pub async fn start(options: Options) -> Result<Self, StartError> {
-        let started = Instant::now();
-        let port = options.port;
-        let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-        let bind = |reason| StartError::Bind { port, reason };
-        let listener = bound.map_err(bind)?;
-        let port = listener.local_addr().map_err(bind)?.port();
-        let kubeconfig = Kubeconfig::write(options.kubeconfig.clone(), port)?;
+        let bound = Bound::open(options.port).await?;
+        let servers = [(kubeconfig::USER, bound.port)];
+        let kubeconfig = Arc::new(Kubeconfig::write(options.kubeconfig.clone(), &servers)?);
+        Self::start_on(options, bound, kubeconfig, None).await
+    }
 
+    /// On a port, with a kubeconfig that has a context for it.
+    pub(crate) async fn start_on(
+        options: Options,
+        bound: Bound,
+        kubeconfig: Arc<Kubeconfig>,
+        member: Option<Membership>,
+    ) -> Result<Self, StartError> {
+        let started = Instant::now();
+        let Bound { listener, port } = bound;
         let spec = match options.workload {
             Workload::Default => ClusterSpec::generate(options.size, options.seed),
             Workload::None => ClusterSpec::empty(options.size, options.seed),
@@ -123,14 +148,17 @@ impl Playground {
         let (sender, requests) = mpsc::channel(PRESSES_MAX);
         let actions = controls::actions(options.workload);
         let buttons = PlaygroundControls::new(actions, sender);
-        let starting = start_controllers(&options, kubeconfig.path(), buttons);
+        let starting = start_controllers(&options, (kubeconfig.path(), member.as_ref()), buttons);
         let (status, status_address, stop_controllers, controllers) = starting.await?;
 
+        let exports = member.as_ref().map_or(&[][..], Membership::exports);
         shared
-            .with(|server| apply::create_objects(server, &spec))
+            .with(|server| apply::create_objects(server, &spec, exports))
             .expect("the API server accepts the initial objects");
         let fake_controllers = FakeControllers {
             shared: shared.clone(),
+            shown_by: member.as_ref().and_then(Membership::shown_by),
+            first_node: member.as_ref().map_or(0, Membership::first_node),
             spec,
             scenario: options.scenario,
             seed: options.seed,
@@ -147,6 +175,7 @@ impl Playground {
             url: format!("http://127.0.0.1:{port}"),
             status_address,
             kubeconfig,
+            name: member.map(|member| member.name),
             observer,
             status,
             stop: StopSignals {
@@ -156,6 +185,15 @@ impl Playground {
             },
             tasks: Tasks { fake_controllers, observer: observing, controllers, server },
         })
+    }
+
+    pub(crate) fn observer(&self) -> Arc<Observer> {
+        self.observer.clone()
+    }
+
+    /// Of one of several clusters.
+    pub fn name(&self) -> Option<&'static str> {
+        self.name
     }
 
     pub fn url(&self) -> &str {
@@ -229,18 +267,23 @@ type Controllers =
 /// Starts the controllers in this process, as `endpointd run` does; they connect over TCP.
 async fn start_controllers(
     options: &Options,
-    kubeconfig: &Path,
+    (kubeconfig, member): (&Path, Option<&Membership>),
     buttons: PlaygroundControls,
 ) -> Result<Controllers, RunError> {
     let connect = ConnectOptions {
         kubeconfig: Some(kubeconfig.to_owned()),
+        context: member.map(|member| member.name.to_owned()),
         user_agent: format!("endpointd/{}", options.version),
         ..ConnectOptions::default()
     };
-    let settings = endpointd_engine::Settings {
+    let mut settings = endpointd_engine::Settings {
         seed: options.seed,
         ..endpointd_engine::Settings::of_all_controllers()
     };
+    if let Some(member) = member {
+        member.add_to(&mut settings);
+    }
+    let clusters = member.map(|member| member.cluster_options(&connect.user_agent));
     let page = PageOptions {
         connect: connect.clone(),
         settings: settings.plan.clone(),
@@ -253,7 +296,7 @@ async fn start_controllers(
         status: Some((Ipv4Addr::LOCALHOST, options.page_port).into()),
         secure_serving: None,
         added_pages: Some(Box::new(|status, _| endpointd_page::router(page, status))),
-        clusters: None,
+        clusters,
         version: options.version.as_str().into(),
     };
     let (stop, stopped) = oneshot::channel();

@@ -21,6 +21,8 @@ pub enum Scenario {
     NodeLoss,
     /// A Service does not permit another namespace to publish its endpoints any more, then does again.
     Consent,
+    /// The API server of a cluster answers nothing for a minute, then does again.
+    ClusterOutage,
     /// No actions.
     #[default]
     Idle,
@@ -62,6 +64,10 @@ pub enum ScenarioAction {
         node: String,
     },
     AddNode(NodeSpec),
+    /// Of the API server.
+    SetOutage {
+        is_out: bool,
+    },
     /// The namespaces that may publish the endpoints of this Service.
     SetConsent {
         service: String,
@@ -72,14 +78,18 @@ pub enum ScenarioAction {
 /// Leaves time for the initial pods to start.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
 
+/// Leaves time for the clusters to import from each other.
+const CLUSTERS_WAIT: Duration = Duration::from_secs(15);
+
 impl Scenario {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Rollout,
         Self::Scale,
         Self::ZoneOutage,
         Self::Flapping,
         Self::NodeLoss,
         Self::Consent,
+        Self::ClusterOutage,
         Self::Idle,
     ];
 
@@ -91,6 +101,7 @@ impl Scenario {
             Self::Flapping => "flapping",
             Self::NodeLoss => "node-loss",
             Self::Consent => "consent",
+            Self::ClusterOutage => "cluster-outage",
             Self::Idle => "idle",
         }
     }
@@ -103,8 +114,13 @@ impl Scenario {
     pub fn needs_workload(self) -> bool {
         match self {
             Self::Rollout | Self::Scale | Self::Flapping | Self::Consent => true,
-            Self::ZoneOutage | Self::NodeLoss | Self::Idle => false,
+            Self::ZoneOutage | Self::NodeLoss | Self::ClusterOutage | Self::Idle => false,
         }
+    }
+
+    /// Whether other clusters must see what happens.
+    pub fn needs_clusters(self) -> bool {
+        self == Self::ClusterOutage
     }
 
     /// The delay between two steps.
@@ -114,6 +130,7 @@ impl Scenario {
             Self::Scale => Duration::from_secs(6),
             Self::ZoneOutage | Self::NodeLoss | Self::Consent => Duration::from_secs(8),
             Self::Flapping => Duration::from_millis(1500),
+            Self::ClusterOutage => Duration::from_secs(60),
             Self::Idle => Duration::MAX,
         }
     }
@@ -127,9 +144,14 @@ impl Scenario {
             Self::Flapping => flapping(spec, seed, n)?,
             Self::NodeLoss => node_loss(spec, seed, n)?,
             Self::Consent => consent(spec, n)?,
+            Self::ClusterOutage => cluster_outage(n),
             Self::Idle => return None,
         };
-        let wait = if n == 0 { FIRST_WAIT } else { self.interval() };
+        let wait = match (self, n) {
+            (Self::ClusterOutage, 0) => CLUSTERS_WAIT,
+            (_, 0) => FIRST_WAIT,
+            (_, _) => self.interval(),
+        };
         Some(Step { wait, caption, actions })
     }
 }
@@ -212,6 +234,16 @@ fn consent(spec: &ClusterSpec, n: u64) -> Option<CaptionedActions> {
     Some((caption, vec![ScenarioAction::SetConsent { service, to }]))
 }
 
+/// An outage begins in even steps and ends in odd steps.
+fn cluster_outage(n: u64) -> CaptionedActions {
+    let is_out = n.is_multiple_of(2);
+    let caption = match is_out {
+        true => "the API server answers with errors",
+        false => "the API server answers again",
+    };
+    (caption.to_owned(), vec![ScenarioAction::SetOutage { is_out }])
+}
+
 fn some_deployment<'a>(
     spec: &'a ClusterSpec,
     seed: u64,
@@ -242,7 +274,8 @@ mod tests {
         for scenario in Scenario::ALL {
             assert_eq!(steps_of(scenario, 3), steps_of(scenario, 3), "{scenario}");
             let differs = (4..40).any(|seed| steps_of(scenario, 3) != steps_of(scenario, seed));
-            let is_random = ![Scenario::Idle, Scenario::Consent].contains(&scenario);
+            let is_random =
+                ![Scenario::Idle, Scenario::Consent, Scenario::ClusterOutage].contains(&scenario);
             assert_eq!(differs, is_random, "{scenario}");
         }
     }
@@ -281,6 +314,19 @@ mod tests {
             };
             assert_eq!(node, &plan.name);
         }
+    }
+
+    /// It is longer than the limits after which a cluster is demoted.
+    #[test]
+    fn an_outage_of_a_cluster_is_long_enough_to_demote_it() {
+        let steps = steps_of(Scenario::ClusterOutage, 1);
+        for (n, step) in steps.iter().enumerate() {
+            let is_out = n % 2 == 0;
+            assert_eq!(step.actions, [ScenarioAction::SetOutage { is_out }]);
+        }
+        // A silent cluster may have answered 20 s ago.
+        let demoted = crate::cluster_set::LIMITS.demote_after + 10;
+        assert!(steps[1].wait.as_secs() > u64::try_from(demoted).expect("positive"));
     }
 
     #[test]

@@ -22,12 +22,39 @@ pub struct SessionInfo {
     pub status_address: Option<String>,
     pub kubeconfig: String,
     pub has_workload: bool,
+    /// If there are several.
+    pub clusters: Vec<ClusterInfo>,
+}
+
+/// One of several clusters.
+#[derive(Clone, Debug)]
+pub struct ClusterInfo {
+    pub name: &'static str,
+    pub url: String,
+    pub page: Option<String>,
+}
+
+impl ClusterInfo {
+    /// `cluster us1 at http://127.0.0.1:1, page http://127.0.0.1:2/ui/`.
+    pub fn line(&self) -> String {
+        let page = self.page.as_ref().map_or_else(String::new, |page| format!(", page {page}"));
+        format!("cluster {} at {}{page}", self.name, self.url)
+    }
 }
 
 /// Commands to try, in order.
 pub fn suggestions(session: &SessionInfo) -> Vec<String> {
     let mut lines = vec![format!("export KUBECONFIG={}", session.kubeconfig)];
-    if session.has_workload {
+    if let [_, .., last] = session.clusters.as_slice() {
+        let name = last.name;
+        lines.extend([
+            "kubectl get serviceexports,serviceimports -n shop".to_owned(),
+            "kubectl get endpointslices -n shop -L multicluster.kubernetes.io/source-cluster"
+                .to_owned(),
+            format!("kubectl --context {name} delete serviceexport web -n shop"),
+            format!("kubectl --context {name} scale deployment web -n shop --replicas=30"),
+        ]);
+    } else if session.has_workload {
         lines.extend(
             [
                 "kubectl get endpointslices -n shop -w",

@@ -17,12 +17,18 @@ use clap::Args;
         endpointd playground\n  \
         endpointd playground --scenario zone-outage\n  \
         endpointd playground --pods 50000 --services 1000\n  \
+        endpointd playground --clusters 3 --scenario cluster-outage\n  \
         endpointd playground --scenario rollout --seed 7 --duration 30s --json"
 )]
 pub struct Flags {
-    /// Scenario to run in a loop: rollout, scale, zone-outage, flapping, node-loss, consent, idle
+    /// Scenario to run in a loop: rollout, scale, zone-outage, flapping, node-loss, consent,
+    /// cluster-outage (with `--clusters`), idle
     #[arg(long, value_name = "NAME", default_value = "idle")]
     pub scenario: String,
+
+    /// Number of clusters, at most 4, that export Services to each other; each has its own API server
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
+    pub clusters: String,
 
     /// Number of pods, at most 50000
     #[arg(long, value_name = "N", default_value = "60", allow_hyphen_values = true)]

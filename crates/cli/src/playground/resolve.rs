@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use endpointd_playground::cluster_spec::{NODES_MAX, PODS_MAX, PODS_PER_NODE, SERVICES_MAX, Size};
 use endpointd_playground::scenario::Scenario;
-use endpointd_playground::{KubeconfigTarget, Options, TimeScale, Workload};
+use endpointd_playground::{CLUSTERS_MAX, KubeconfigTarget, Options, TimeScale, Workload};
 
 use super::flags::Flags;
 use crate::cli_error::CliError;
@@ -39,6 +39,17 @@ pub fn resolve(flags: &Flags) -> Result<Options, CliError> {
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+pub fn n_clusters(flags: &Flags, scenario: Scenario) -> Result<usize, CliError> {
+    let n_clusters = number("clusters", &flags.clusters, CLUSTERS_MAX, 1)?;
+    if scenario.needs_clusters() && n_clusters == 1 {
+        return Err(CliError::new(
+            format!("`--scenario {scenario}` needs several clusters"),
+            "add `--clusters 3`",
+        ));
+    }
+    Ok(n_clusters)
 }
 
 pub fn duration(flags: &Flags) -> Result<Option<Duration>, CliError> {

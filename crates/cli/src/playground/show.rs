@@ -10,7 +10,7 @@ use endpointd_playground::view::plain::Plain;
 use endpointd_playground::view::screen::{Colours, Screen, size};
 use endpointd_playground::view::{SessionInfo, quoted, suggestions};
 use endpointd_playground::view_state::ViewState;
-use endpointd_playground::{Playground, Workload};
+use endpointd_playground::{ClusterSet, Workload};
 
 /// How often a page is drawn, and how often a line may be printed.
 const FRAME: Duration = Duration::from_millis(200);
@@ -19,8 +19,8 @@ const LINE: Duration = Duration::from_secs(1);
 type Out = Box<dyn Write>;
 
 /// With `json`, standard output is for the summary only.
-pub async fn show_until(playground: &Playground, json: bool, ended: impl Future<Output = ()>) {
-    let session = session(playground);
+pub async fn show_until(set: &ClusterSet, json: bool, ended: impl Future<Output = ()>) {
+    let (playground, session) = (set.first(), session(set));
     let mut ended = pin!(ended);
     let mut view = View::open(json, &session).ok();
     loop {
@@ -61,6 +61,9 @@ impl View {
         if let Some(page) = &session.page {
             writeln!(out, "live page at {page}")?;
         }
+        for cluster in session.clusters.iter().skip(1) {
+            writeln!(out, "{}", cluster.line())?;
+        }
         writeln!(out, "try in another terminal:")?;
         for line in suggestions(session) {
             writeln!(out, "  {line}")?;
@@ -93,15 +96,17 @@ impl View {
     }
 }
 
-fn session(playground: &Playground) -> SessionInfo {
+fn session(set: &ClusterSet) -> SessionInfo {
+    let playground = set.first();
     let options = playground.options();
     SessionInfo {
-        scenario: options.scenario.name(),
+        scenario: set.scenario().name(),
         seed: options.seed,
         url: playground.url().to_owned(),
         page: playground.page_url(),
         status_address: playground.status_address().map(|address| format!("http://{address}")),
         kubeconfig: quoted(playground.kubeconfig()),
         has_workload: options.workload == Workload::Default,
+        clusters: set.clusters(),
     }
 }

@@ -29,6 +29,8 @@ fn an_invalid_flag_is_one_sentence_and_a_hint() {
         (&["--services=0"], "from 1 to 10000: `0`", "it is 8"),
         (&["--nodes=0"], "from 1 to 1000: `0`", "it is 12"),
         (&["--nodes=2", "--pods=300"], "capacity of 220 pods, not 300", "a capacity of 110 pods"),
+        (&["--clusters=5"], "from 1 to 4: `5`", "it is 1"),
+        (&["--scenario=cluster-outage"], "needs several clusters", "`--clusters 3`"),
         (&["--seed=luck"], "`--seed` must be a number", "it is 1"),
         (&["--port=70000"], "from 0 to 65535: `70000`", "any free port"),
         (&["--duration=soon"], "must be a duration above 0: `soon`", "`30s`"),

@@ -45,6 +45,10 @@ pub struct PodPlacement<'a> {
 }
 
 impl NodeTable {
+    pub fn numbered_from(first: u16) -> Self {
+        Self { n_ever: first, ..Self::default() }
+    }
+
     pub fn apply(&mut self, name: &str, object: Option<&Stored>) {
         self.may_have_room = true;
         self.unreported.remove(name);

@@ -35,12 +35,12 @@ impl TestCluster {
     fn new(spec: &ClusterSpec, seed: u64) -> Self {
         let clock_and_ids = CountedClockAndIds::starting_at(Timestamp::UNIX_EPOCH);
         let mut server = Server::new(Box::new(clock_and_ids), Settings::default());
-        apply::create_objects(&mut server, spec).expect("valid objects");
+        apply::create_objects(&mut server, spec, &[]).expect("valid objects");
         let watched =
             [("", "nodes"), ("", "pods"), ("apps", "replicasets"), ("apps", "deployments")];
         let (reader, changes) =
             StoreReader::start(&server, &watched.map(|(group, it)| kind(group, it)));
-        let (cluster, now) = (Cluster::new(seed), Duration::ZERO);
+        let (cluster, now) = (Cluster::numbered_from(seed, 0), Duration::ZERO);
         let mut cluster = Self {
             server,
             cluster,

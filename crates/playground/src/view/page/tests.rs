@@ -12,6 +12,7 @@ fn session() -> SessionInfo {
         status_address: None,
         kubeconfig: "here/k".to_owned(),
         has_workload: true,
+        clusters: Vec::new(),
     }
 }
 
