@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 
 import { launch, startPlayground } from "./harness.mjs";
 import * as behaviour from "./behaviour.mjs";
+import * as clusters from "./clusters.mjs";
 import * as look from "./look.mjs";
 import * as safety from "./safety.mjs";
 import { screenshots } from "./screenshots.mjs";
@@ -17,7 +18,7 @@ const { values, positionals } = parseArgs({
 });
 mkdirSync(values.images, { recursive: true });
 
-const tests = { ...safety, ...behaviour, ...look, screenshots };
+const tests = { ...safety, ...behaviour, ...clusters, ...look, screenshots };
 const chosen = Object.entries(tests).filter(([name]) => positionals.length === 0 || positionals.includes(name));
 // A large playground needs some time to start, so it starts first.
 const hasLarge = chosen.some(([name]) => name === "tenThousandServicesScroll");

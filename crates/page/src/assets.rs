@@ -30,7 +30,7 @@ const INDEX: Asset = Asset {
     text: include_str!("../ui/index.html"),
 };
 
-const ASSETS: [Asset; 20] = [
+const ASSETS: [Asset; 21] = [
     INDEX,
     asset!("icon.svg", "image/svg+xml"),
     asset!("tokens.css", STYLE),
@@ -50,6 +50,7 @@ const ASSETS: [Asset; 20] = [
     asset!("changes.js", SCRIPT),
     asset!("waiting.js", SCRIPT),
     asset!("imports.js", SCRIPT),
+    asset!("clusters.js", SCRIPT),
     asset!("playground.js", SCRIPT),
 ];
 

@@ -73,6 +73,8 @@ fn service_port(port: &ServicePort) -> Value {
 fn slice(slice: &EndpointSlice) -> Value {
     json!({
         "name": &*slice.meta.name,
+        "cluster": slice.meta.labels.get(names::SOURCE_CLUSTER).map(|one| &**one),
+        "import": slice.meta.labels.get(names::IMPORT_NAME).map(|one| &**one),
         "managedBy": slice.meta.labels.get(names::MANAGED_BY).map(|one| &**one),
         "addressType": slice.address_type.as_str(),
         "ports": slice.ports.iter().map(slice_port).collect::<Vec<_>>(),

@@ -1,4 +1,5 @@
-// The diagram of one Service: the Service, its slices, and its endpoints in a column per zone. The
+// The diagram of one Service: the Service, its slices, and its endpoints in a column per zone,
+// or per cluster if they are those of several. The
 // shape and the colour of an endpoint say its condition; arrows say where traffic from a zone goes.
 
 import { dot, h, hideTip, replace, s, showTip } from "./dom.js";
@@ -64,9 +65,11 @@ function zonesOf(slices) {
   const zones = new Map();
   for (const slice of slices) {
     for (const endpoint of slice.endpoints) {
-      const name = endpoint.zone ?? "";
+      const name = slice.cluster ?? endpoint.zone ?? "";
       if (!zones.has(name)) zones.set(name, { name, endpoints: [] });
-      zones.get(name).endpoints.push({ ...endpoint, slice: slice.name });
+      // Hints are for zones: between clusters there is nothing to draw.
+      const forZones = slice.cluster ? null : endpoint.forZones;
+      zones.get(name).endpoints.push({ ...endpoint, forZones, slice: slice.name });
     }
   }
   const sorted = [...zones.values()].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));

@@ -84,11 +84,19 @@ function status() {
     figure("Queue", number(nWaiting), `${nInFlight} in flight`),
     figure("Backing off", number(nBackingOff), "", nBackingOff > 0 ? "bad" : ""),
     figure("Watches", `${nConnected}/${it.watches.length}`, "", nConnected < it.watches.length ? "warn" : ""),
+    ...clusters(it.clusters ?? []),
     figure("Leader", leader, "", "", "word"));
   const nHeld = nBackingOff + (it.deletionLimiter?.delayedKeys ?? 0);
   count.hidden = nHeld === 0;
   setText(count, String(nHeld));
   banner();
+}
+
+/** How many of the other clusters are in sync, if there are some. */
+function clusters(all) {
+  if (all.length === 0) return [];
+  const nInSync = all.filter((one) => one.state === "InSync" && !one.denied).length;
+  return [figure("Clusters", `${nInSync}/${all.length}`, "in sync", nInSync < all.length ? "warn" : "")];
 }
 
 function figure(name, value, note = "", level = "", kind = "") {

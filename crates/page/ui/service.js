@@ -7,6 +7,7 @@ import { diagram } from "./diagram.js";
 import { serviceActions } from "./playground.js";
 import { on } from "./store.js";
 import { timeline } from "./timeline.js";
+import { serviceClustersCard } from "./clusters.js";
 import { consumerList } from "./imports.js";
 
 /** Between two reads of the same Service, while it changes. */
@@ -31,6 +32,7 @@ class ServiceView {
     this.findings = h("div", null, h("p", { class: "quiet" }, "Reading the findings…"));
     this.excluded = h("section", { class: "card", hidden: true });
     this.consumers = h("section", { class: "card", hidden: true });
+    this.clusters = serviceClustersCard();
     this.slices = h("section", { class: "card" });
     this.endpoints = h("tbody");
     this.endpointCount = h("summary", null, "Endpoints as a table");
@@ -48,11 +50,12 @@ class ServiceView {
           h("section", { class: "card" }, h("div", { class: "head" }, h("h2", null, "Timeline"), h("span", { class: "muted" }, "last 100 changes")), this.timeline)),
         h("div", { class: "side" },
           h("section", { class: "card" }, h("div", { class: "head" }, h("h2", null, "Findings")), this.findings),
-          this.excluded, this.consumers, this.actions, this.slices)));
+          this.clusters.root, this.excluded, this.consumers, this.actions, this.slices)));
     this.stops = [
       on("rows", ({ all, keys }) => { if (all || keys.has(this.key)) this.later(); }),
       on("changes", (changes) => { if (changes.some((one) => `${one.namespace}/${one.name}` === this.key)) this.later(); }),
       on("index", () => this.showActions()),
+      on("status", () => { if (this.detail) this.clusters.show(this.detail.slices); }),
     ];
     this.showActions();
   }
@@ -104,8 +107,13 @@ class ServiceView {
 
   show(detail) {
     replace(this.facts, facts(detail).map(([text, level]) => h("span", { class: `tag ${level ?? ""}` }, text)));
+    this.detail = detail;
     this.diagram.show(detail);
-    replace(this.timeline, timeline(detail.changes));
+    this.clusters.show(detail.slices);
+    const name = detail.slices.find((slice) => slice.import)?.import;
+    replace(this.timeline, detail.changes.length === 0 && name
+      ? h("p", { class: "quiet" }, "Its slices are written for the import: ", h("a", { href: `#/service/${[this.namespace, name].map(encodeURIComponent).join("/")}` }, `${this.namespace}/${name}`))
+      : timeline(detail.changes));
     this.showExcluded(detail);
     this.showConsumers(detail);
     this.showSlices(detail);

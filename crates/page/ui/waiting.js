@@ -1,8 +1,9 @@
-// What waits, what is in flight, what backs off and why, what the deletion limiter holds, and which
-// Services have the endpoints of others.
+// What waits, what is in flight, what backs off and why, what the deletion limiter holds, which
+// Services have the endpoints of others, and the states of other clusters.
 
 import { h, replace } from "./dom.js";
 import { controller, number, plural, seconds } from "./format.js";
+import { clustersCard } from "./clusters.js";
 import { importsCard } from "./imports.js";
 import { on, state } from "./store.js";
 
@@ -35,6 +36,7 @@ function content(status, imports) {
       ["Service", "Controller", "Since"], (key) => [link(key), controller(key.controller), seconds(key.seconds)]),
     limiter(status),
     imports,
+    clustersCard(status),
     controllers(status),
     watches(status),
   ];
