@@ -88,7 +88,7 @@ pub struct ListFlags {
     pub output: Format,
 }
 
-/// Forget another cluster: what is imported from it expires as if it did not answer
+/// Forget another cluster; endpointd removes what it has imported from there
 #[derive(Args)]
 #[command(
     long_about = "Forget another cluster.\n\n\

@@ -104,7 +104,6 @@ impl Place {
         }
     }
 
-    /// False if it is not there.
     pub async fn remove(&self, cluster: &str) -> Result<(), CliError> {
         match self {
             Self::Directory(directory) => {
