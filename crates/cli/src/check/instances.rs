@@ -3,6 +3,7 @@
 use std::fmt;
 
 use endpointd_client::Client;
+use endpointd_explain::LEASE_PREFIX;
 use endpointd_model::{Scope, Timestamp, names};
 use serde_json::Value;
 
@@ -61,9 +62,12 @@ impl fmt::Display for Instance<'_> {
 
 /// Instances with different names overlap, too: each would publish all endpoints.
 fn overlaps(leases: &[Value], now: Timestamp) -> Outcome {
+    // The Lease of another cluster says when that was in contact.
+    let is_of_instance =
+        |name: &str| name.starts_with(ENDPOINTD) && !name.starts_with(LEASE_PREFIX);
     let instances: Vec<Instance> = leases
         .iter()
-        .filter(|lease| text(lease, "/metadata/name").starts_with(ENDPOINTD) && is_held(lease, now))
+        .filter(|lease| is_of_instance(text(lease, "/metadata/name")) && is_held(lease, now))
         .map(Instance::of)
         .collect();
     for (n, one) in instances.iter().enumerate() {
@@ -124,6 +128,20 @@ mod tests {
         assert_eq!(both.result, CheckResult::Failed);
         let named = "`endpointd-0` (everything, named blue) and `endpointd-1` (everything)";
         assert!(both.message.contains(named), "{}", both.message);
+    }
+
+    #[test]
+    fn the_lease_of_another_cluster_is_none_of_an_instance() {
+        let lease = |name: &str, scope: Option<&str>| {
+            json!({
+                "metadata": {"name": name, "annotations": {names::SCOPE: scope}},
+                "spec": {"holderIdentity": "x", "renewTime": "2026-01-01T12:00:00Z"},
+            })
+        };
+        let leases =
+            [lease("endpointd", Some("namespaces:a")), lease("endpointd-source-eu1", None)];
+        let outcome = overlaps(&leases, "2026-01-01T12:00:10Z".parse().expect("a time"));
+        assert_eq!(outcome.result, CheckResult::Ok, "{}", outcome.message);
     }
 
     #[test]
