@@ -22,6 +22,7 @@ pub mod audit;
 pub mod cluster;
 pub mod daemon;
 pub mod harness;
+pub mod kubectl;
 pub mod proxied_cluster;
 pub mod soak;
 pub mod tcp_proxy;

@@ -3,16 +3,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{Audit, Binaries, Cluster, Options};
 use endpointd_model::{Key, derived_name};
 use endpointd_scenarios::audit;
 use endpointd_scenarios::harness::{self, Test};
-use endpointd_scenarios::{Daemon, DaemonFlags};
+use endpointd_scenarios::{Daemon, DaemonFlags, kubectl, proxied_cluster};
 use serde_json::{Value, json};
 
 const TESTS: &[Test] = &[("exports_of_another_cluster_are_imported", life_of_an_export)];
@@ -23,7 +20,6 @@ const IMPORT: &str = "/apis/multicluster.x-k8s.io/v1beta1/namespaces/shop/servic
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/endpointd/leases/endpointd-source-eu1";
 const WAIT_MAX: Duration = Duration::from_secs(90);
-const POLL: Duration = Duration::from_millis(100);
 
 fn main() {
     harness::run(TESTS)
@@ -31,7 +27,7 @@ fn main() {
 
 fn life_of_an_export() {
     let Some(binaries) = Binaries::for_test() else { return };
-    if !has_kubectl() {
+    if !kubectl::is_installed() {
         return;
     }
     let home = Site::start(&binaries, &["deploy/multicluster", "deploy/multicluster/controller"]);
@@ -118,14 +114,7 @@ impl Site {
     fn start(binaries: &Binaries, folders: &[&str]) -> Self {
         let options = Options { audit: Audit::Metadata, ..Options::default() };
         let cluster = Cluster::start(binaries, options).expect("a cluster starts");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("e2e/scenarios");
-        for folder in folders {
-            let mut kubectl = Command::new("kubectl");
-            kubectl.arg("--kubeconfig").arg(cluster.kubeconfig());
-            let output = kubectl.args(["apply", "--kustomize"]).arg(root.join(folder)).output();
-            let output = output.expect("`kubectl` is installed");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        }
+        folders.iter().for_each(|folder| kubectl::apply(&cluster, folder));
         let namespace = json!({"metadata": {"name": NAMESPACE}});
         cluster.api().create("/api/v1/namespaces", &namespace).expect("a new namespace");
         wait_until("exports are served", || cluster.api().get(EXPORTS).is_ok());
@@ -209,16 +198,5 @@ impl Site {
 }
 
 fn wait_until(what: &str, is_reached: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_reached() {
-        assert!(started.elapsed() < WAIT_MAX, "not reached: {what}");
-        thread::sleep(POLL);
-    }
-}
-
-/// Without `kubectl` the test is skipped, except in CI, where it fails.
-fn has_kubectl() -> bool {
-    let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
-    assert!(found || !is_ci(), "`kubectl` is not installed");
-    found
+    proxied_cluster::wait_until(what, WAIT_MAX, is_reached);
 }

@@ -3,17 +3,15 @@
 //! without consent.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{Api, Audit, Binaries, Options};
 use endpointd_model::{Key, derived_name};
 use endpointd_scenarios::audit;
 use endpointd_scenarios::cluster::controllers_under_test;
 use endpointd_scenarios::harness::{self, Test};
+use endpointd_scenarios::kubectl;
 use endpointd_scenarios::pods::Pod;
 use endpointd_scenarios::test_namespace::Kind;
 use endpointd_scenarios::{ClusterUnderTest, Controllers, Daemon, DaemonFlags, TestNamespace};
@@ -342,18 +340,13 @@ fn wait_until(what: &str, is_reached: impl Fn() -> bool) {
 /// kube-controller-manager with all its endpoint controllers, and the account of the manifest. `None`
 /// means skip.
 fn cluster() -> Option<ClusterUnderTest> {
-    if controllers_under_test() == Controllers::ControllerManager || !has_kubectl() {
+    if controllers_under_test() == Controllers::ControllerManager || !kubectl::is_installed() {
         return None;
     }
     let options = Options { audit: Audit::Metadata, ..Options::default() };
     let binaries = Binaries::for_test()?;
     let under_test = ClusterUnderTest::start(&binaries, Controllers::ControllerManager, options);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("e2e/scenarios");
-    let mut kubectl = Command::new("kubectl");
-    kubectl.arg("--kubeconfig").arg(under_test.cluster.kubeconfig());
-    kubectl.args(["apply", "--kustomize"]).arg(root.join("deploy/imports"));
-    let output = kubectl.output().expect("`kubectl` is installed");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    kubectl::apply(&under_test.cluster, "deploy/imports");
     Some(under_test)
 }
 
@@ -364,11 +357,4 @@ fn start(under_test: &ClusterUnderTest) -> Daemon {
         .with(&format!("--leader-elect-resource-name={ACCOUNT}"))
         .with(&format!("--leader-elect-resource-namespace={NAMESPACE}"));
     Daemon::start(&under_test.cluster, ACCOUNT, &flags)
-}
-
-/// Like a missing control plane, a missing `kubectl` skips the test, and fails it in CI.
-fn has_kubectl() -> bool {
-    let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
-    assert!(found || !is_ci(), "`kubectl` is not installed");
-    found
 }

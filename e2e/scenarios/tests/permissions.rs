@@ -1,16 +1,15 @@
 //! With exactly the permissions of the manifests in `deploy/` no request is forbidden. Without one
 //! of them the other writes continue, and the log names the missing permission.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{Audit, Binaries, Options};
 use endpointd_scenarios::audit::{self, Request};
 use endpointd_scenarios::cluster::controllers_under_test;
 use endpointd_scenarios::harness::{self, Test};
+use endpointd_scenarios::kubectl;
 use endpointd_scenarios::pods::web_ips;
 use endpointd_scenarios::test_namespace::Kind;
 use endpointd_scenarios::{
@@ -102,17 +101,12 @@ fn missing_permission_is_logged_and_other_writes_continue() {
 /// A cluster without controllers, with the manifests of this folder applied; `None` means skip. No
 /// pods are created, because nothing there acts on a Deployment.
 fn cluster_with(folder: &str) -> Option<ClusterUnderTest> {
-    if controllers_under_test() == Controllers::ControllerManager || !has_kubectl() {
+    if controllers_under_test() == Controllers::ControllerManager || !kubectl::is_installed() {
         return None;
     }
     let options = Options { audit: Audit::Metadata, ..Options::default() };
     let under_test = ClusterUnderTest::start(&Binaries::for_test()?, Controllers::None, options);
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("e2e/scenarios");
-    let mut kubectl = Command::new("kubectl");
-    kubectl.arg("--kubeconfig").arg(under_test.cluster.kubeconfig());
-    kubectl.args(["apply", "--kustomize"]).arg(root.join(folder));
-    let output = kubectl.output().expect("`kubectl` is installed");
-    assert!(output.status.success(), "{folder}: {}", String::from_utf8_lossy(&output.stderr));
+    kubectl::apply(&under_test.cluster, folder);
     create_orphaned_endpoints(&under_test);
     Some(under_test)
 }
@@ -126,13 +120,6 @@ fn create_orphaned_endpoints(under_test: &ClusterUnderTest) {
         "subsets": [{"addresses": [{"ip": "192.168.0.1"}], "ports": [{"port": 80}]}],
     });
     ns.create(Kind::Endpoints, &endpoints);
-}
-
-/// Like a missing control plane, a missing `kubectl` skips the test, and fails it in CI.
-fn has_kubectl() -> bool {
-    let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
-    assert!(found || !is_ci(), "`kubectl` is not installed");
-    found
 }
 
 /// A daemon with the flags of the Deployment.

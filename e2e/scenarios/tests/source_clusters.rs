@@ -3,15 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Output;
+use std::time::Duration;
 
-use endpointd_control_plane::binaries::is_ci;
 use endpointd_control_plane::{Binaries, Cluster, Options};
 use endpointd_scenarios::daemon::command;
 use endpointd_scenarios::harness::{self, Test};
-use endpointd_scenarios::{Daemon, DaemonFlags};
+use endpointd_scenarios::{Daemon, DaemonFlags, kubectl, proxied_cluster};
 use serde_json::{Value, json};
 
 const TESTS: &[Test] =
@@ -20,7 +18,6 @@ const SECRET: &str = "/api/v1/namespaces/endpointd/secrets/endpointd-clusters";
 const ACCOUNT: &str = "/api/v1/namespaces/endpointd/serviceaccounts/endpointd-source";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices";
 const WAIT_MAX: Duration = Duration::from_secs(90);
-const POLL: Duration = Duration::from_millis(100);
 
 fn main() {
     harness::run(TESTS)
@@ -28,7 +25,7 @@ fn main() {
 
 fn a_cluster_is_added_listed_and_removed() {
     let Some(binaries) = Binaries::for_test() else { return };
-    if !has_kubectl() {
+    if !kubectl::is_installed() {
         return;
     }
     let sites = Sites::start(&binaries);
@@ -98,8 +95,9 @@ impl Sites {
         let key = format!("--service-account-private-key-file={}", key.display());
         eu1.start_controller_manager(&["serviceaccount-token-controller"], &[&key])
             .expect("kube-controller-manager starts");
-        apply(&home, &["deploy/multicluster", "deploy/multicluster/controller"]);
-        apply(&eu1, &["deploy/multicluster"]);
+        kubectl::apply(&home, "deploy/multicluster");
+        kubectl::apply(&home, "deploy/multicluster/controller");
+        kubectl::apply(&eu1, "deploy/multicluster");
         for cluster in [&home, &eu1] {
             let namespace = json!({"metadata": {"name": "shop"}});
             cluster.api().create("/api/v1/namespaces", &namespace).expect("a new namespace");
@@ -182,17 +180,6 @@ impl Sites {
     }
 }
 
-fn apply(cluster: &Cluster, folders: &[&str]) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("e2e/scenarios");
-    for folder in folders {
-        let mut kubectl = Command::new("kubectl");
-        kubectl.arg("--kubeconfig").arg(cluster.kubeconfig());
-        let output = kubectl.args(["apply", "--kustomize"]).arg(root.join(folder)).output();
-        let output = output.expect("`kubectl` is installed");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
 /// One kubeconfig with a context for each cluster; the first is the current one.
 fn merged(clusters: &[(&str, &Cluster)]) -> Value {
     let mut all = json!({
@@ -200,9 +187,8 @@ fn merged(clusters: &[(&str, &Cluster)]) -> Value {
         "clusters": [], "users": [], "contexts": [],
     });
     for (name, cluster) in clusters {
-        let mut kubectl = Command::new("kubectl");
-        kubectl.arg("--kubeconfig").arg(cluster.kubeconfig());
-        let view = kubectl.args(["config", "view", "--raw", "--flatten", "-o", "json"]).output();
+        let mut view = kubectl::command(cluster);
+        let view = view.args(["config", "view", "--raw", "--flatten", "-o", "json"]).output();
         let view: Value =
             serde_json::from_slice(&view.expect("`kubectl` is installed").stdout).expect("JSON");
         let context = json!({"name": name, "context": {"cluster": name, "user": name}});
@@ -225,16 +211,5 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn wait_until(what: &str, is_reached: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_reached() {
-        assert!(started.elapsed() < WAIT_MAX, "not reached: {what}");
-        thread::sleep(POLL);
-    }
-}
-
-/// Without `kubectl` the test is skipped, except in CI, where it fails.
-fn has_kubectl() -> bool {
-    let found = Command::new("kubectl").args(["version", "--client"]).output().is_ok();
-    assert!(found || !is_ci(), "`kubectl` is not installed");
-    found
+    proxied_cluster::wait_until(what, WAIT_MAX, is_reached);
 }
