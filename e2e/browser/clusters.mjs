@@ -33,6 +33,7 @@ export async function clustersAreColumns({ page: open, program, images }) {
     await page.goto(`${set.url}#/waiting`);
     await until("two other clusters", async () => (await page.locator(".clusters tbody tr").count()) === 2);
     await page.locator(".figure:has-text('Clusters')", { hasText: "2/2" }).waitFor();
+    await page.screenshot({ path: `${images}/clusters-waiting-wide-light.png` });
     await page.goto(`${set.url}#/service/shop/db`);
     await page.locator(".diagram svg").waitFor();
     check((await columnsOf(page)).includes("zone-a"), "a Service of this cluster has a column per zone");

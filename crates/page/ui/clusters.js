@@ -6,7 +6,7 @@ import { state } from "./store.js";
 
 const LEVELS = { InSync: "good", Unknown: "warn", Lost: "warn", Demoted: "bad", Expired: "bad", Removed: "bad" };
 const MEANINGS = {
-  InSync: "in sync", Unknown: "not listed yet", Lost: "does not answer, its endpoints stay",
+  InSync: "", Unknown: "not listed yet", Lost: "does not answer, its endpoints stay",
   Demoted: "does not answer, its endpoints are not ready where others have enough",
   Expired: "has not answered for too long, its endpoints are deleted", Removed: "no longer configured",
 };

@@ -43,6 +43,7 @@ const CONTROLLERS = {
   "endpoints-controller": "Endpoints",
   "endpointslice-mirroring-controller": "mirroring",
   "endpointslice-import-controller": "import",
+  "multicluster-controller": "clusters",
 };
 export const controller = (name) => CONTROLLERS[name] ?? name;
 
