@@ -157,8 +157,7 @@ impl Observed {
                 watch.record_decode_error(key.clone(), reason);
                 watch.has_nameless_object |= key.name.is_empty();
                 let epoch = watch.epoch;
-                self.cache.retain(resource, &key, epoch);
-                Reaction::Nothing
+                Reaction::Changes(self.cache.retain(resource, &key, epoch))
             }
             WatchSignal::InitDone(version) => match watch.finish_list(version) {
                 ListEnd::Complete(events) => Reaction::ListDone(events),

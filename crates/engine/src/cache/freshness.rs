@@ -3,7 +3,7 @@
 use endpointd_model::{Key, PublishedResource, ResourceVersion, SharedStr, WatchedResource};
 use hashbrown::HashMap;
 
-use super::{Cache, Cached, Freshness, ListEpoch, Namespace};
+use super::{Cache, Cached, Changes, Freshness, ListEpoch, Namespace};
 
 impl Cache {
     pub fn contains(&self, resource: WatchedResource, key: &Key) -> bool {
@@ -22,10 +22,15 @@ impl Cache {
     }
 
     /// Keeps an object that could not be decoded, as it was, in the list with this epoch.
-    pub fn retain(&mut self, resource: WatchedResource, key: &Key, epoch: ListEpoch) {
+    pub fn retain(&mut self, resource: WatchedResource, key: &Key, epoch: ListEpoch) -> Changes {
+        let mut changes = Changes::default();
         if let Some(freshness) = self.freshness_mut(resource, key) {
             freshness.retain(epoch);
         }
+        if resource == WatchedResource::Pods {
+            self.note_listed_pod(key, &mut changes.dirty);
+        }
+        changes
     }
 
     pub fn n_objects(&self, resource: WatchedResource) -> usize {

@@ -111,6 +111,23 @@ fn unconfirmed_pods_are_published_nowhere_else() {
     assert_eq!(endpoints(&cluster, "web"), ["10.0.0.2 ready", "10.0.0.3 ready"]);
 }
 
+/// Seed 36306.
+#[test]
+fn unlisted_pod_that_cannot_be_decoded_exists() {
+    let mut cluster = converged(&[]);
+    cluster.reads_fail = true;
+    cluster.put_pod(pod("web-0"));
+    cluster.run();
+    cluster.list_nothing(PODS);
+    cluster.put_service(service("web"));
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), [""; 0], "it may be gone");
+    cluster.api.corrupt(PODS, &key("web-0"));
+    cluster.list(PODS);
+    cluster.run();
+    assert_eq!(endpoints(&cluster, "web"), ["10.0.0.1 ready"], "as it was before");
+}
+
 #[test]
 fn failing_reads_unpublish_nothing() {
     let mut cluster = converged(&[("web", 2)]);
