@@ -39,9 +39,7 @@ pub struct Process {
     pub unacknowledged_deletes: Vec<(RequestId, Uid)>,
     /// Uids of objects whose deletion was acknowledged.
     pub acknowledged_deletes: BTreeSet<Uid>,
-    /// Pods that the last list does not contain may be kept, because no live list of these namespaces
-    /// has confirmed it; with the revision from which on the cache may know them.
-    pub unconfirmed_pods: Option<(u64, BTreeSet<SharedStr>)>,
+    pub unconfirmed_pods: Option<UnconfirmedPods>,
     /// Live lists of namespaces that are in flight.
     pub pod_reads: BTreeMap<RequestId, SharedStr>,
     /// When a live read last confirmed the absence.
@@ -63,6 +61,17 @@ pub struct Process {
     pub throttled_until: BTreeMap<(Controller, Key), Time>,
     /// Writes that the engine has sent and that are not answered, also those that wait in the client.
     pub n_in_flight: usize,
+}
+
+/// Pods that the last list does not contain, and that may be kept, because no live list of their
+/// namespaces has confirmed it.
+#[derive(Debug)]
+pub struct UnconfirmedPods {
+    /// From this revision on the cache may know them.
+    pub since: u64,
+    /// Revisions of which the cache may have pods. The next list may lack the same pods.
+    pub known_at: Vec<u64>,
+    pub namespaces: BTreeSet<SharedStr>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,7 +186,7 @@ impl Process {
     /// The cache holds no object older than these revisions.
     pub fn observed(&self) -> ObservedRevisions {
         let mut known_since = self.watches.each_ref().map(|watch| watch.known_since);
-        if let Some((since, _)) = &self.unconfirmed_pods {
+        if let Some(UnconfirmedPods { since, .. }) = &self.unconfirmed_pods {
             let pods = &mut known_since[WatchedResource::Pods as usize];
             *pods = (*since).min(*pods);
         }
@@ -187,7 +196,7 @@ impl Process {
     /// The response to a live list is received.
     pub fn confirm_pods(&mut self, id: RequestId) {
         let Some(namespace) = self.pod_reads.remove(&id) else { return };
-        if let Some((_, namespaces)) = &mut self.unconfirmed_pods {
+        if let Some(UnconfirmedPods { namespaces, .. }) = &mut self.unconfirmed_pods {
             namespaces.remove(&namespace);
             if namespaces.is_empty() {
                 self.unconfirmed_pods = None;

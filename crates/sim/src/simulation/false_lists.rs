@@ -7,6 +7,7 @@ use endpointd_model::{Key, ResourceVersion, SharedStr, WatchSignal, WatchedResou
 
 use super::Simulation;
 use super::receive::Received;
+use crate::process::UnconfirmedPods;
 use crate::script::FirstPodLists;
 
 impl Simulation {
@@ -25,17 +26,22 @@ impl Simulation {
         let mut known = std::mem::take(&mut watch.begun_lists);
         // What the cache held before a false list, and what it learned from events after a list.
         known.extend([since, watch.delivered]);
+        let before = self.processes[process].unconfirmed_pods.take();
+        known.extend(before.into_iter().flat_map(|one| one.known_at));
+        known.sort_unstable();
+        known.dedup();
         let listed = self.api.pods.list_at(revision);
         let is_listed = |key: &Key| listed.iter().any(|entry| entry.key == *key);
-        let known = known.into_iter().flat_map(|at| self.api.pods.list_at(at));
+        let known_pods = known.iter().flat_map(|at| self.api.pods.list_at(*at));
         let scope = &self.processes[process].scope;
         let is_known = |key: &Key| scope.contains(WatchedResource::Pods, &key.namespace);
-        let unlisted = known.map(|entry| entry.key.clone());
+        let unlisted = known_pods.map(|entry| entry.key.clone());
         let unlisted = unlisted.filter(|key| is_known(key) && !is_listed(key));
-        let deleted: BTreeSet<SharedStr> = unlisted.map(|key| key.namespace).collect();
-        let unconfirmed = (!deleted.is_empty()).then_some((since, deleted));
+        let namespaces: BTreeSet<SharedStr> = unlisted.map(|key| key.namespace).collect();
+        let is_unconfirmed = !namespaces.is_empty();
+        let unconfirmed = UnconfirmedPods { since, known_at: known, namespaces };
         let process = &mut self.processes[process];
-        process.unconfirmed_pods = unconfirmed;
+        process.unconfirmed_pods = is_unconfirmed.then_some(unconfirmed);
         // What reads from before the list find does not count.
         process.pod_reads.clear();
     }
