@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use endpointd_engine::{ControllerSettings, Effect, Input, Settings, WRITES_MAX};
+use endpointd_engine::{ControllerSettings, Effect, Input, RequestId, Settings, WRITES_MAX};
 use endpointd_memory_api::NamespaceState;
-use endpointd_model::{Controller, Key, Service, WatchedResource};
+use endpointd_model::{Controller, Key, LiveRead, Service, WatchedResource};
 
 use crate::cluster::{Cluster, WriteFault};
 use crate::objects::{converged, endpoints, key, labels, node, pod, service, unready};
@@ -100,9 +100,8 @@ fn writes_that_wait_are_dropped_with_the_leadership() {
     assert_eq!(cluster.sent.len(), N_PODS, "the rest");
 }
 
-#[test]
-fn live_reads_are_bounded() {
-    let n_nodes = 200;
+/// Nodes that all have one pod of `web` each; another pod of `web` needs none.
+fn cluster_with_nodes(n_nodes: usize) -> Cluster {
     let mut cluster = converged(&[("web", 1)]);
     for n in 0..n_nodes {
         cluster.put_node(node(&format!("n{n}")));
@@ -110,25 +109,64 @@ fn live_reads_are_bounded() {
         cluster
             .put_pod(endpointd_model::Pod { node_name: on_node, ..pod(&format!("web-{}", n + 1)) });
     }
-    cluster.run();
-    (0..n_nodes).for_each(|n| cluster.remove_node(&format!("n{n}")));
-    while cluster.deliver() {}
-    let mut in_flight = Vec::new();
-    loop {
-        match cluster.engine.next(cluster.now) {
-            Some(Effect::LiveRead { id, read }) => in_flight.push((id, read)),
-            Some(effect) => cluster.perform(effect),
-            None if in_flight.is_empty() => break,
-            None => {
-                let (id, read) = in_flight.pop().expect("not empty");
-                cluster.answer_read(id, &read);
-            }
+    cluster.advance(Duration::from_secs(5));
+    assert_eq!(endpoints(&cluster, "web").len(), n_nodes + 1);
+    cluster.clear_log();
+    cluster
+}
+
+/// Performs effects; live reads are only collected.
+fn start_reads(cluster: &mut Cluster, in_flight: &mut Vec<(RequestId, LiveRead)>) {
+    while let Some(effect) = cluster.engine.next(cluster.now) {
+        match effect {
+            Effect::LiveRead { id, read } => in_flight.push((id, read)),
+            other => cluster.perform(other),
         }
         assert!(in_flight.len() <= 16, "half of the seats for reads");
     }
+}
+
+fn answer_all_reads(cluster: &mut Cluster, mut in_flight: Vec<(RequestId, LiveRead)>) {
+    start_reads(cluster, &mut in_flight);
+    while let Some((id, read)) = in_flight.pop() {
+        cluster.answer_read(id, &read);
+        start_reads(cluster, &mut in_flight);
+    }
+}
+
+#[test]
+fn live_reads_are_bounded() {
+    let n_nodes = 200;
+    let mut cluster = cluster_with_nodes(n_nodes);
+    (0..n_nodes).for_each(|n| cluster.remove_node(&format!("n{n}")));
+    while cluster.deliver() {}
+    answer_all_reads(&mut cluster, Vec::new());
     cluster.advance(Duration::from_secs(5));
     assert_eq!(endpoints(&cluster, "web").len(), 1, "those on deleted nodes are gone");
     assert_eq!(cluster.live_reads.len(), n_nodes, "each node was read once");
+}
+
+#[test]
+fn thousand_deleted_nodes_cost_no_endpoint_before_each_is_read() {
+    let (n_nodes, n_back) = (1000, 300);
+    let mut cluster = cluster_with_nodes(n_nodes);
+    (0..n_nodes).for_each(|n| cluster.remove_node(&format!("n{n}")));
+    while cluster.deliver() {}
+    let mut in_flight = Vec::new();
+    for _ in 0..20 {
+        start_reads(&mut cluster, &mut in_flight);
+        cluster.now = cluster.now + Duration::from_secs(1);
+    }
+    assert_eq!(cluster.sent, [""; 0], "the API server has not answered yet");
+    assert_eq!(endpoints(&cluster, "web").len(), n_nodes + 1);
+
+    (0..n_back).for_each(|n| cluster.put_node(node(&format!("n{n}"))));
+    while cluster.deliver() {}
+    answer_all_reads(&mut cluster, in_flight);
+    cluster.advance(Duration::from_secs(60));
+    assert_eq!(endpoints(&cluster, "web").len(), n_back + 1, "those on nodes that exist");
+    assert!(cluster.live_reads.len() <= n_nodes, "{}", cluster.live_reads.len());
+    assert_eq!(cluster.report().keys, []);
 }
 
 #[test]
