@@ -8,7 +8,7 @@ use endpointd_model::{
     LiveRead, LiveReadResult, Object, PodUids, Scope, Timestamp, WatchSignal, WatchedResource,
     Write, WriteResult,
 };
-use endpointd_wire::Encoding;
+use endpointd_wire::{Encoding, SentObject};
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
 use tokio::time::Instant;
 
@@ -18,6 +18,7 @@ use crate::rate_limiter::RateLimiter;
 use crate::request::{Accept, ApiRequest};
 use crate::response;
 use crate::rollback::RollbackReporter;
+use crate::sent_objects::SentObjects;
 use crate::stats::RequestStats;
 use crate::transport::{ApiResponse, Transport, TransportError};
 use crate::watcher;
@@ -42,6 +43,7 @@ pub struct Client {
     capabilities: Arc<ServerCapabilities>,
     slots: Arc<Semaphore>,
     rollbacks: Arc<RollbackReporter>,
+    pub(crate) sent_objects: Arc<SentObjects>,
     pub(crate) scope: Arc<Scope>,
     pub(crate) controller_name: Option<Arc<str>>,
 }
@@ -70,8 +72,17 @@ impl Client {
         let controller_name = options.controller_name.as_deref().map(Arc::from);
         let transport = Arc::new(Transport::connect(options).await?);
         let slots = Arc::new(Semaphore::new(REQUESTS_MAX));
-        let rollbacks = Arc::default();
-        Ok(Self { transport, rate_limiter, capabilities, slots, rollbacks, scope, controller_name })
+        let (rollbacks, sent_objects) = (Arc::default(), Arc::default());
+        Ok(Self {
+            transport,
+            rate_limiter,
+            capabilities,
+            slots,
+            rollbacks,
+            sent_objects,
+            scope,
+            controller_name,
+        })
     }
 
     /// Uses JSON for all further requests, for servers whose protobuf is broken.
@@ -120,6 +131,9 @@ impl Client {
         let stamped = stamped(write);
         let write = stamped.as_ref().unwrap_or(write);
         let mut request = self.with_accept(ApiRequest::of_write(write, self.encoding()));
+        if let (Some(object), Some(body)) = (write.object(), &request.body) {
+            self.sent_objects.add(SentObject { object, body: &body.bytes });
+        }
         let mut response = self.request(&request).await;
         let is_unsupported = matches!(&response, Ok(ApiResponse { code: 415, .. }));
         if is_unsupported && self.encoding() == Encoding::Protobuf {
@@ -128,7 +142,13 @@ impl Client {
             request = self.with_accept(ApiRequest::of_write(write, Encoding::Json));
             response = self.request(&request).await;
         }
-        response::write_result(&request, write, response)
+        let result = response::write_result(&request, write, response);
+        if let Some(object) = write.object()
+            && !matches!(result, WriteResult::Stored(_))
+        {
+            self.sent_objects.forget(object);
+        }
+        result
     }
 
     /// Reads one object from the API server, bypassing all caches.

@@ -17,6 +17,7 @@ mod rate_limiter;
 mod request;
 mod rollback;
 mod scope_query;
+mod sent_objects;
 mod stats;
 mod transport;
 

@@ -50,7 +50,7 @@ pub use multicluster::{export_to_json, import_to_json};
 pub use pod_uids::{PodUidPage, decode_pod_uids};
 pub use prost::bytes::Bytes;
 pub use status::{Status, StatusCause, StatusDetails, decode_status};
-pub use stored::{SentObject, decode_stored};
+pub use stored::{SentContent, SentObject, decode_event_of_sent, decode_stored};
 pub use watch::{
     Bookmark, Deletion, FRAME_BYTES_MAX, FrameTooLong, Frames, WatchEvent, decode_deletion,
     decode_watch_event,

@@ -1,5 +1,6 @@
-//! Decodes the response to a create or an update. The stored object is usually the sent one with
-//! new metadata; then only the metadata is decoded, because equal bytes are equal objects.
+//! Decodes the response to a create or an update, and the watch event that follows. The stored
+//! object is usually the sent one with new metadata; then only the metadata is decoded, because
+//! equal bytes are equal objects.
 
 use endpointd_model::{
     EndpointSlice, Endpoints, Meta, MultiClusterObject, Object, Service, ServiceStatus,
@@ -9,15 +10,53 @@ use prost::bytes::Bytes;
 use prost::encoding::decode_varint;
 
 use crate::decode::decode;
-use crate::envelope::{Encoding, Unknown};
+use crate::envelope::{Encoding, TypeMeta, Unknown};
 use crate::malformed::Malformed;
 use crate::meta::ObjectMeta;
+use crate::watch::applied_object;
 
 /// The object and body of a create or an update that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct SentObject<'a> {
     pub object: &'a Object,
     pub body: &'a Bytes,
+}
+
+/// The same, to be compared with an event later.
+#[derive(Clone, Debug)]
+pub struct SentContent {
+    object: Object,
+    type_meta: TypeMeta,
+    /// All fields but the metadata.
+    content: Bytes,
+}
+
+impl SentContent {
+    /// `None`: the body is not protobuf.
+    pub fn new(sent: SentObject<'_>) -> Option<Self> {
+        let Unknown { type_meta, raw, .. } = Unknown::open(sent.body).ok()?;
+        let (_, content) = split(&raw)?;
+        let (object, content) = (sent.object.clone(), raw.slice_ref(content));
+        Some(Self { object, type_meta, content })
+    }
+
+    pub fn n_bytes(&self) -> usize {
+        self.content.len()
+    }
+}
+
+/// Decodes the protobuf event of an object that was sent. `None`: it is another event, or the
+/// object is not as it was sent.
+pub fn decode_event_of_sent(
+    frame: &Bytes,
+    sent: impl FnOnce(&Meta) -> Option<SentContent>,
+) -> Option<Object> {
+    let event = applied_object(frame)?;
+    let (meta, content) = split(&event.raw)?;
+    let meta = Meta::try_from(ObjectMeta::decode(meta).ok()?).ok()?;
+    let sent = sent(&meta)?;
+    let is_same = event.type_meta == sent.type_meta && content == sent.content;
+    is_same.then(|| with_meta(&sent.object, meta))
 }
 
 /// Decodes the response to a create or an update.

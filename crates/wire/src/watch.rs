@@ -163,6 +163,13 @@ pub fn decode_watch_event<T: Decoded>(
     })
 }
 
+/// The object of a protobuf event, not decoded, if it was added or modified.
+pub(crate) fn applied_object(frame: &Bytes) -> Option<Unknown> {
+    let RawEvent { type_, object } = RawEvent::decode(frame.clone()).ok()?;
+    let is_applied = matches!(type_.as_str(), "ADDED" | "MODIFIED");
+    Unknown::open(&object.raw).ok().filter(|_| is_applied)
+}
+
 /// What a `DELETED` event says even if its object cannot be decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {

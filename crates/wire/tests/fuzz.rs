@@ -3,15 +3,18 @@
 //! short cut for stored objects gives what the full decoding gives; and frames do not depend on how
 //! the stream is cut.
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::fs;
 
 use endpointd_fuzz::{Format, Target, fuzz, outcome_of};
 use endpointd_model::{EndpointSlice, Endpoints, Node, Object, Pod, Service};
 use endpointd_wire::{
-    AnyObject, Bytes, Decoded, Encoding, Frames, Malformed, SentObject, decode, decode_deletion,
-    decode_list, decode_status, decode_stored, decode_watch_event, encode, flatten,
+    AnyObject, Bytes, Decoded, Encoding, Frames, Malformed, SentContent, SentObject, decode,
+    decode_deletion, decode_event_of_sent, decode_list, decode_status, decode_stored,
+    decode_watch_event, encode, flatten,
 };
+use prost::encoding::encode_varint;
 use serde_json::Value;
 
 const OBJECTS: [&str; 8] = [
@@ -123,7 +126,7 @@ fn fuzz_wire_protobuf() {
     });
 }
 
-/// The response to a write that stored the sent object, and mutations of it.
+/// The response to a write that stored the sent object, its event, and mutations of them.
 #[test]
 fn fuzz_wire_stored() {
     let recorded = recorded(&["endpointslice", "endpoints"], "pb");
@@ -136,6 +139,7 @@ fn fuzz_wire_stored() {
     let mut all = recorded;
     all.extend(sent.iter().map(|(body, _)| body.to_vec()));
     let target = Target { name: "wire_stored", format: Format::Protobuf, recorded: all };
+    let n_repeated = Cell::new(0);
     fuzz(&target, |input| {
         let answer = Bytes::copy_from_slice(input);
         let mut outcomes = String::new();
@@ -149,10 +153,31 @@ fn fuzz_wire_stored() {
                 Object::MultiCluster(_) => continue,
             };
             assert_eq!(short, full);
+            let content = SentContent::new(SentObject { object, body }).expect("protobuf");
+            for (type_, is_applied) in [("MODIFIED", true), ("DELETED", false)] {
+                let event = event(type_, &answer);
+                let repeated = decode_event_of_sent(&event, |_| Some(content.clone()));
+                assert!(
+                    repeated.is_none() || is_applied && repeated.as_ref() == full.as_ref().ok()
+                );
+                n_repeated.set(n_repeated.get() + u32::from(repeated.is_some()));
+            }
             outcomes += &outcome(full);
         }
         outcomes
     });
+    assert!(n_repeated.get() >= 2, "the events of what was sent");
+}
+
+/// A protobuf event of the object.
+fn event(type_: &str, object: &[u8]) -> Bytes {
+    let field = |number: u8, value: &[u8]| {
+        let mut field = vec![number << 3 | 2];
+        encode_varint(value.len() as u64, &mut field);
+        field.extend(value);
+        field
+    };
+    [field(1, type_.as_bytes()), field(2, &field(1, object))].concat().into()
 }
 
 #[test]

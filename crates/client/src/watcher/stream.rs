@@ -119,7 +119,7 @@ impl Watcher {
                 Err(end) => return Ok(stream.end(end)),
             };
             self.client.stats().count_received(T::RESOURCE, frame.len());
-            let event = decode_watch_event::<T>(stream.encoding, &frame);
+            let event = self.decode::<T>(stream.encoding, &frame);
             if !matches!(event, Ok(WatchEvent::Error(_))) {
                 self.report_resumed::<T>().await?;
             }
@@ -132,6 +132,21 @@ impl Watcher {
             if let Some(end) = end {
                 return Ok(end);
             }
+        }
+    }
+
+    fn decode<T: Watched>(
+        &self,
+        encoding: Encoding,
+        frame: &Bytes,
+    ) -> Result<WatchEvent<T>, Malformed> {
+        let sent = T::OF_OBJECT.and_then(|of_object| {
+            let sent = self.client.sent_objects.decode_event(T::RESOURCE, encoding, frame)?;
+            of_object(sent)
+        });
+        match sent {
+            Some(object) => Ok(WatchEvent::Modified(object)),
+            None => decode_watch_event::<T>(encoding, frame),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The differences between the watched resources.
 
 use endpointd_model::{
-    DerivedService, EndpointSlice, Endpoints, Key, Meta, Namespace, Node, ObjectEvent, Pod,
+    DerivedService, EndpointSlice, Endpoints, Key, Meta, Namespace, Node, Object, ObjectEvent, Pod,
     ReferenceGrant, ResourceEvent, ResourceVersion, Service, ServiceExport, ServiceImport,
     SharedStr, Uid, WatchedResource,
 };
@@ -11,6 +11,9 @@ pub(super) trait Watched: Decoded + Send + Sync + 'static {
     const RESOURCE: WatchedResource;
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent;
+
+    /// Of an object that endpointd sends as protobuf.
+    const OF_OBJECT: Option<fn(Object) -> Option<Self>> = None;
 
     /// A deleted object of which only the identity could be decoded.
     fn of_deletion(deletion: Deletion) -> Self;
@@ -89,6 +92,10 @@ impl Watched for Node {
 
 impl Watched for Endpoints {
     const RESOURCE: WatchedResource = WatchedResource::Endpoints;
+    const OF_OBJECT: Option<fn(Object) -> Option<Self>> = Some(|object| match object {
+        Object::Endpoints(endpoints) => Some(endpoints),
+        Object::Slice(_) | Object::ServiceStatus(_) | Object::MultiCluster(_) => None,
+    });
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Endpoints(event)
@@ -109,6 +116,10 @@ impl Watched for Endpoints {
 
 impl Watched for EndpointSlice {
     const RESOURCE: WatchedResource = WatchedResource::Slices;
+    const OF_OBJECT: Option<fn(Object) -> Option<Self>> = Some(|object| match object {
+        Object::Slice(slice) => Some(slice),
+        Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_) => None,
+    });
 
     fn resource_event(event: ObjectEvent<Self>) -> ResourceEvent {
         ResourceEvent::Slice(event)
