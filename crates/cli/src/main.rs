@@ -13,6 +13,7 @@ mod duration;
 mod endpoints;
 mod explain;
 mod input;
+mod low_memory;
 mod output;
 mod plan;
 #[cfg(all(feature = "playground", target_os = "linux"))]
@@ -106,6 +107,7 @@ fn flag_values(matches: &ArgMatches) -> run::FlagValues {
 }
 
 fn main() -> ExitCode {
+    low_memory::set_panic_hook();
     let matches = command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let result = match cli.command {

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -297,4 +297,42 @@ fn the_limit_of_open_files_is_raised_at_start() {
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}", descriptor_limits(pid));
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// How the daemon ends under a limit, and what it wrote; `None`: there is enough memory to start.
+fn run_with_memory(kib: u32) -> Option<(ExitStatus, String)> {
+    let stderr = tempfile::NamedTempFile::new().expect("a temporary file");
+    let script = format!(r#"ulimit -d {kib} && exec "$0" "$@""#);
+    let child = Command::new("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_endpointd")])
+        .args(["run", SERVER, "--metrics-bind-address=0", "--secure-port=0"])
+        .arg("--leader-elect=false")
+        .env("RUST_BACKTRACE", "1")
+        .stderr(stderr.reopen().expect("a temporary file"))
+        .spawn()
+        .expect("a shell");
+    let (mut running, started) = (Running(child), Instant::now());
+    loop {
+        let ended = running.0.try_wait().expect("a child");
+        let log = fs::read_to_string(stderr.path()).expect("UTF-8");
+        match ended {
+            Some(status) => return Some((status, log)),
+            None if log.contains("watch disconnected") => return None,
+            None => assert!(started.elapsed() < Duration::from_secs(30), "{kib} KiB, hangs: {log}"),
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// With little memory no thread can be started, which is a panic. Its backtrace needs more memory
+/// than there is, and the allocation that failed within it waited for a lock forever.
+#[test]
+fn too_little_memory_ends_the_process_even_with_backtraces() {
+    let limits = (8..40).map(|mib| mib << 10);
+    let ends: Vec<_> = limits.map_while(run_with_memory).collect();
+    for (status, log) in &ends {
+        assert!(!status.success() && log.contains("memory"), "{status}: {log}");
+    }
+    let is_panic = |(_, log): &&(ExitStatus, String)| log.contains("hint: memory may be short");
+    assert!(ends.iter().filter(is_panic).count() > 0, "no limit caused a panic: {ends:?}");
 }
