@@ -5,6 +5,7 @@ mod cached;
 mod compact;
 mod freshness;
 mod imports;
+mod in_place;
 mod multicluster;
 mod nodes;
 mod pods;
@@ -26,7 +27,7 @@ use self::cached::{Cached, Freshness};
 use self::imports::Imports;
 use self::multicluster::MultiCluster;
 use self::nodes::Nodes;
-use self::pods::{PodId, PodRecord, PortList};
+use self::pods::{PodRecord, PortList};
 use self::published::{CachedEndpoints, CachedSlice, Published, Tombstones};
 use self::selector_index::SelectorIndex;
 use self::unlisted_pods::UnlistedPods;
@@ -35,6 +36,7 @@ use crate::queue::Priority;
 
 pub use self::cached::ListEpoch;
 pub use self::multicluster::Place;
+pub use self::pods::PodId;
 pub use self::published::Origin;
 pub use self::published_reads::EncodedSlice;
 pub use self::resources::{Changes, DeletionEvidence, ObjectChange, PublishedEvent};
@@ -87,6 +89,15 @@ pub struct DirtyKey {
     pub key: Key,
     pub priority: Priority,
     pub delay: ChangeDelay,
+    pub kind: ChangeKind,
+}
+
+/// What a change can change in the slices of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    Any,
+    /// Only conditions of the endpoints of this pod, and the trigger time.
+    Conditions(PodId),
 }
 
 /// What delays the sync of a changed key, besides its cooldown.
@@ -98,11 +109,13 @@ pub enum ChangeDelay {
     BatchPeriod,
     /// The same change concerns many keys: this one is the n-th.
     Turn(u32),
+    /// Nothing that is published changes. The next sync takes it into account, whatever causes it.
+    UntilNextSync,
 }
 
 impl DirtyKeys {
     pub fn add(&mut self, controller: Controller, key: Key, priority: Priority) {
-        self.0.push(DirtyKey { controller, key, priority, delay: ChangeDelay::None });
+        self.push(controller, key, priority, ChangeDelay::None);
     }
 
     /// The same change concerns all these keys.
@@ -111,20 +124,28 @@ impl DirtyKeys {
         keys: impl IntoIterator<Item = Key>,
         priority: Priority,
     ) -> Self {
-        let dirty =
-            |(turn, key)| DirtyKey { controller, key, priority, delay: ChangeDelay::Turn(turn) };
-        Self((0u32..).zip(keys).map(dirty).collect())
+        let mut dirty = Self::default();
+        for (turn, key) in (0u32..).zip(keys) {
+            dirty.push(controller, key, priority, ChangeDelay::Turn(turn));
+        }
+        dirty
     }
 
     /// A pod or a slice has changed.
     fn add_batched(&mut self, controller: Controller, key: Key, priority: Priority) {
-        self.0.push(DirtyKey { controller, key, priority, delay: ChangeDelay::BatchPeriod });
+        self.push(controller, key, priority, ChangeDelay::BatchPeriod);
+    }
+
+    fn push(&mut self, controller: Controller, key: Key, priority: Priority, delay: ChangeDelay) {
+        self.0.push(DirtyKey { controller, key, priority, delay, kind: ChangeKind::Any });
     }
 
     /// A pod has changed: for the two controllers that publish pods.
-    fn add_pods_batched(&mut self, key: Key, priority: Priority) {
-        self.add_batched(Controller::Slices, key.clone(), priority);
-        self.add_batched(Controller::Endpoints, key, priority);
+    fn add_pods_batched(&mut self, key: Key, priority: Priority, kind: ChangeKind) {
+        let delay = ChangeDelay::BatchPeriod;
+        for controller in [Controller::Slices, Controller::Endpoints] {
+            self.0.push(DirtyKey { controller, key: key.clone(), priority, delay, kind });
+        }
     }
 
     /// Takes out a key whose own write caused the change.

@@ -14,7 +14,7 @@ use endpointd_rng::SplitMix64;
 
 pub use self::plans::PlanReport;
 pub use self::work::Work;
-use crate::cache::{ChangeDelay, DirtyKey, DirtyKeys, ObjectChange};
+use crate::cache::{ChangeDelay, ChangeKind, DirtyKey, DirtyKeys, ObjectChange};
 use crate::cooldown::Cooldown;
 use crate::in_flight::{Owner, SyncEnd};
 use crate::key_table::KeyTable;
@@ -123,7 +123,10 @@ impl Controllers {
                 if *is_replaced {
                     self.reset_key(key, now);
                 }
-                self.states.iter_mut().for_each(|state| state.keys.doubt_absence_of_service(key));
+                for state in &mut self.states {
+                    state.keys.note_change(key, ChangeKind::Any);
+                    state.keys.doubt_absence_of_service(key);
+                }
                 self.resync_in_flight(key, now);
             }
             ObjectChange::ServiceDeleted(key, _) => {
@@ -144,6 +147,7 @@ impl Controllers {
                 state.keys.remove(key, now);
             } else if let Some(entry) = state.keys.get_mut(key) {
                 entry.carried = CarriedState::default();
+                state.keys.note_change(key, ChangeKind::Any);
                 state.keys.repairs.remove(key);
             }
         }
@@ -182,7 +186,7 @@ impl Controllers {
 
     /// Services whose topology hints were refused, or whose zones have too few endpoints now.
     pub fn affected_by_topology(&self, topology: &Topology) -> DirtyKeys {
-        let (priority, delay) = (Priority::Live, ChangeDelay::None);
+        let (priority, delay, kind) = (Priority::Live, ChangeDelay::None, ChangeKind::Any);
         let mut all = Vec::new();
         for state in &self.states {
             let controller = state.settings.controller;
@@ -190,9 +194,8 @@ impl Controllers {
                 let hints = &entry.carried.hints;
                 hints.is_refused() || is_overloaded(hints, topology)
             });
-            let dirty =
-                |(key, _): (&Key, _)| DirtyKey { controller, key: key.clone(), priority, delay };
-            all.extend(affected.map(dirty));
+            let keys = affected.map(|(key, _)| key.clone());
+            all.extend(keys.map(|key| DirtyKey { controller, key, priority, delay, kind }));
         }
         all.sort_unstable();
         DirtyKeys(all)
@@ -227,11 +230,13 @@ impl ControllerState {
     }
 
     fn enqueue(&mut self, dirty: &DirtyKey, now: MonotonicTime) {
-        let DirtyKey { controller: _, key, priority, delay } = dirty;
+        let DirtyKey { controller: _, key, priority, delay, kind } = dirty;
+        self.keys.note_change(key, *kind);
         let batched_until = match delay {
             ChangeDelay::None => now,
             ChangeDelay::BatchPeriod => now + self.settings.batch_period,
             ChangeDelay::Turn(turn) => now + TURN * turn.saturating_sub(FIRST_TURNS),
+            ChangeDelay::UntilNextSync => return,
         };
         let is_in_flight = matches!(self.queue.phase(key), Some(KeyPhase::InFlight { .. }));
         let due = match priority {

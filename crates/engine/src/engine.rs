@@ -315,8 +315,10 @@ impl Engine {
 
     /// Records what a plan reports, and sends its writes, unless something must be read first.
     fn carry_out(&mut self, work: Work, planned: Planned, now: MonotonicTime) {
-        let Planned { mut plan, assumptions, shared_reads, unlisted: _ } = planned;
+        let Planned { mut plan, assumptions, shared_reads, unlisted: _, placement } = planned;
         let additions_due = self.take_additions(&work, &mut plan, now);
+        let placement = if additions_due.is_some() { placement.repeated() } else { placement };
+        self.controllers.of_mut(&work.owner).keys.record_placement(&work.owner.key, placement);
         let Plan { writes, event_records, excluded_pods, counts, carried, retry: _ } = plan;
         shared_reads.into_iter().for_each(|read| self.read_shared(&work.owner, read));
         let hints = self.observed.cache().hints_kind(&work.owner.key);

@@ -8,7 +8,9 @@ use hashbrown::HashMap;
 
 use crate::MonotonicTime;
 use crate::absence::{ConfirmedFacts, ReportedDeletions};
+use crate::cache::ChangeKind;
 use crate::cooldown::Cooldown;
+use crate::in_place::{Placement, PlacementChange};
 use crate::key_stats::{KeyStats, TotalStats};
 use crate::refused_writes::RefusedWrites;
 use crate::repairs::Repairs;
@@ -21,6 +23,8 @@ pub struct KeyTable {
     entries: HashMap<Key, Box<KeyEntry>>,
     /// Only keys with failures, conflicts, or reads to do.
     failures: HashMap<Key, FailureState>,
+    /// Only large Services whose slices can be planned in place.
+    placements: HashMap<Key, Box<Placement>>,
     pub repairs: Repairs,
     /// In a dry run: the keys whose last plan has writes, and the last plan that a change caused.
     pub differing: HashMap<Key, MonotonicTime>,
@@ -129,6 +133,34 @@ impl KeyTable {
         }
     }
 
+    pub fn placement(&self, key: &Key) -> Option<&Placement> {
+        self.placements.get(key).map(|placement| &**placement)
+    }
+
+    /// Something has changed since the last plan.
+    pub fn note_change(&mut self, key: &Key, kind: ChangeKind) {
+        if let Some(placement) = self.placements.get_mut(key)
+            && !placement.note_change(kind)
+        {
+            self.placements.remove(key);
+        }
+    }
+
+    pub fn record_placement(&mut self, key: &Key, change: PlacementChange) {
+        match change {
+            PlacementChange::Forget => drop(self.placements.remove(key)),
+            PlacementChange::New(placement) => {
+                self.placements.insert(key.clone(), placement);
+            }
+            PlacementChange::Planned(planned) => {
+                if let Some(placement) = self.placements.get_mut(key) {
+                    placement.record(planned);
+                }
+            }
+            PlacementChange::Keep => {}
+        }
+    }
+
     pub fn stats(&self, key: &Key) -> Option<&KeyStats> {
         self.get(key).map(|entry| &entry.stats)
     }
@@ -145,6 +177,7 @@ impl KeyTable {
         if let Some(throttled) = self.failures.remove(key).and_then(|one| one.throttled(now)) {
             self.failures.insert(key.clone(), throttled);
         }
+        self.placements.remove(key);
         self.repairs.remove(key);
         self.differing.remove(key);
         if let Some(entry) = self.entries.remove(key) {

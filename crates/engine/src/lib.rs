@@ -23,6 +23,7 @@ mod key_table;
 mod queue;
 
 mod deferred_writes;
+mod in_place;
 mod planning;
 mod write_order;
 mod write_size;
@@ -59,7 +60,10 @@ pub use inspect::{
     ServiceOverview,
 };
 pub use requests::WRITES_MAX;
-pub use settings::{AdditionDelay, ClusterSetSettings, ControllerSettings, Settings, WriteMode};
+pub use settings::{
+    AdditionDelay, ClusterSetSettings, ControllerSettings, InPlaceCheck, InPlaceSettings, Settings,
+    WriteMode,
+};
 pub use sources::{SOURCE_RESOURCES, SourceStatus};
 pub use status::{
     ControllerStatus, DeletionLimiterStatus, EngineStatus, KEYS_MAX, KeyState, KeyStatus, Sizes,

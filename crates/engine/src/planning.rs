@@ -16,6 +16,7 @@ use crate::MonotonicTime;
 use crate::absence::Assumptions;
 use crate::cache::{Cache, EndpointsInputs};
 use crate::controllers::ControllerState;
+use crate::in_place::{self, PlacementChange};
 use crate::key_table::KeyTable;
 use crate::sources::Sources;
 
@@ -30,6 +31,7 @@ pub struct Planned {
     /// Pods that the plan un-publishes because no list has contained them. None once the pods of the
     /// key have been compared with what was published before the start.
     pub unlisted: Option<BTreeSet<SharedStr>>,
+    pub placement: PlacementChange,
 }
 
 /// A panic in a plan is a bug that must not stop the other keys: it fails this key only.
@@ -46,12 +48,14 @@ pub fn plan(
             plan_key(cache, controller, settings, key)
         }
     }));
-    planned.map_err(|panic| {
+    let planned = planned.map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
         let message = format!("planning failed, which is a bug: {text}").into();
         Failure { kind: FailureKind::Invalid, message }
-    })
+    })?;
+    in_place::check(cache, controller, settings, (key, &planned));
+    Ok(planned)
 }
 
 fn plan_key(
@@ -65,11 +69,16 @@ fn plan_key(
     let carried = entry.map_or(&none, |entry| &entry.carried);
     let is_compared = entry.is_some_and(|entry| entry.are_pods_compared);
     let compares_pods = !is_compared && cache.service(key).is_some_and(publishes_pods);
-    let mut unlisted = None;
+    let (mut unlisted, mut placement) = (None, PlacementChange::Forget);
     let (plan, absent, mut shared_reads) = match controller.settings.controller {
         Controller::Slices => {
+            if let Some((plan, placement)) = in_place::plan(cache, controller, settings, key) {
+                return Planned { plan, placement, ..Planned::default() };
+            }
             let inputs = cache.slice_inputs(key);
-            let plan = endpointd_plan::slices(&inputs.snapshot(carried), settings);
+            let snapshot = inputs.snapshot(carried);
+            let plan = endpointd_plan::slices(&snapshot, settings);
+            placement = in_place::placement(cache, controller, settings, (&snapshot, &plan));
             let nodes = inputs.unknown_nodes().into_iter().map(LiveRead::Node);
             unlisted = compares_pods.then(|| inputs.uncached_pods(cache, key));
             (plan, Vec::new(), nodes.collect())
@@ -110,7 +119,7 @@ fn plan_key(
     if is_of_pods(controller.settings.controller) && cache.has_unlisted_pods(&key.namespace) {
         shared_reads.push(LiveRead::Pods(key.namespace.clone()));
     }
-    Planned { plan, assumptions, shared_reads, unlisted }
+    Planned { plan, assumptions, shared_reads, unlisted, placement }
 }
 
 fn plan_endpoints(

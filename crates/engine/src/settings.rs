@@ -47,6 +47,30 @@ pub struct ControllerSettings {
     /// Kubernetes `--endpoint-updates-batch-period`. Other changes are synced at once.
     pub batch_period: Duration,
     pub addition_delay: AdditionDelay,
+    pub in_place: InPlaceSettings,
+}
+
+/// Plans of large Services in which only conditions of endpoints change. Of slices only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InPlaceSettings {
+    /// A Service with fewer slices is always planned as a whole.
+    pub slices_min: usize,
+    pub check: InPlaceCheck,
+}
+
+/// Whether each plan in place is compared with a plan of the whole Service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlaceCheck {
+    Off,
+    /// A difference fails the key.
+    Compare,
+}
+
+impl Default for InPlaceSettings {
+    fn default() -> Self {
+        let check = if cfg!(debug_assertions) { InPlaceCheck::Compare } else { InPlaceCheck::Off };
+        Self { slices_min: 4, check }
+    }
 }
 
 /// How long an addition waits after the last sync of its Service: the more endpoints are ready, the
@@ -84,6 +108,7 @@ impl ControllerSettings {
             syncs_max: 5,
             batch_period: Duration::ZERO,
             addition_delay: AdditionDelay::default(),
+            in_place: InPlaceSettings::default(),
         }
     }
 }

@@ -8,6 +8,9 @@ pub enum PodDifference {
     None,
     /// The labels differ: sync the Services that match one version and not the other.
     Membership,
+    /// Conditions of the endpoints differ and nothing else of them: sync all Services that match
+    /// either version. Those that match both publish the pod where they did before.
+    Conditions,
     /// Published fields differ: sync all Services that match either version.
     Content,
 }
@@ -28,18 +31,17 @@ pub fn pod_difference(old: &Pod, new: &Pod) -> PodDifference {
         is_terminating,
         named_ports,
     } = old;
+    // Upstream treats hostname and subdomain like labels, and so misses a change of either on a
+    // pod whose Services stay the same. Both are published (B11).
     let same_content = (uid, node_name, ips) == (&new.uid, &new.node_name, &new.ips)
         && phase == &new.phase
-        && is_terminating == &new.is_terminating
-        && old.is_ready() == new.is_ready()
-        && named_ports == &new.named_ports;
+        && named_ports == &new.named_ports
+        && (hostname, subdomain) == (&new.hostname, &new.subdomain);
     if !same_content {
         return PodDifference::Content;
     }
-    // Upstream treats hostname and subdomain like labels, and so misses a change of either on a
-    // pod whose Services stay the same. Both are published (B11).
-    if (hostname, subdomain) != (&new.hostname, &new.subdomain) {
-        return PodDifference::Content;
+    if is_terminating != &new.is_terminating || old.is_ready() != new.is_ready() {
+        return PodDifference::Conditions;
     }
     if labels == &new.labels { PodDifference::None } else { PodDifference::Membership }
 }
@@ -59,13 +61,22 @@ mod tests {
     }
 
     #[test]
-    fn changed_readiness_or_phase_changes_content_and_a_later_transition_time_does_not() {
+    fn changed_readiness_changes_conditions_and_a_later_transition_time_changes_nothing() {
         let ready = |since: i64| {
             let since = endpointd_model::Timestamp::from_second(since).ok();
             Pod { readiness: Some(Readiness { is_ready: true, since }), ..Pod::default() }
         };
-        assert_eq!(pod_difference(&Pod::default(), &ready(1)), PodDifference::Content);
+        assert_eq!(pod_difference(&Pod::default(), &ready(1)), PodDifference::Conditions);
         assert_eq!(pod_difference(&ready(1), &ready(2)), PodDifference::None);
+        let terminating = Pod { is_terminating: true, ..Pod::default() };
+        assert_eq!(pod_difference(&Pod::default(), &terminating), PodDifference::Conditions);
+    }
+
+    #[test]
+    fn changed_phase_or_uid_changes_content_also_with_the_readiness() {
+        let readiness = Some(Readiness { is_ready: true, since: None });
+        let other = Pod { uid: "other".into(), readiness, ..Pod::default() };
+        assert_eq!(pod_difference(&Pod::default(), &other), PodDifference::Content);
         let failed = Pod { phase: Phase::Failed, ..Pod::default() };
         assert_eq!(pod_difference(&Pod::default(), &failed), PodDifference::Content);
     }

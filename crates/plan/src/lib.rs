@@ -45,7 +45,9 @@ pub use multicluster::{
 pub use plan::{CarriedState, Counts, ExcludedPod, ExclusionReason, Plan, Retry};
 pub use port_set::PORTS_MAX;
 pub use slice_names::{cluster_slices_named_as_copy, slices_named_as_copy};
-pub use slices::slices;
+pub use slices::{
+    InPlacePlan, InPlaceSnapshot, PlacedSlice, SliceWithPods, placement, slices, slices_in_place,
+};
 pub use snapshot::{
     EndpointsSnapshot, MirrorSnapshot, NamesInUse, NodeState, PodOnNode, ServicesSeen, Settings,
     SliceSnapshot,

@@ -1,6 +1,7 @@
 //! Plans the endpointslice controller (docs/spec.md, section 4). Upstream: `Reconciler.Reconcile`.
 
 mod desired;
+mod in_place;
 mod published;
 mod template;
 
@@ -12,6 +13,9 @@ use endpointd_model::{
 };
 
 use self::desired::{Groups, PodsByName};
+pub use self::in_place::{
+    InPlacePlan, InPlaceSnapshot, PlacedSlice, SliceWithPods, placement, slices_in_place,
+};
 use self::template::Template;
 pub(crate) use self::template::owns;
 use crate::packing::{DesiredEndpoints, SliceAction, pack, recycle};

@@ -8,17 +8,30 @@ use endpointd_model::{Annotations, Pod, Service, SharedStr, Timestamp, names};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarriedTrigger {
     service: Option<Timestamp>,
-    /// Last `Ready` transition by pod name, sorted by name. Whole seconds, as the API server stores
-    /// them, and shared between equal states, because the engine holds one entry per pod.
-    pods: Arc<[(SharedStr, i64)]>,
+    /// The pods whose `Ready` condition has a time, sorted by name. Both lists are shared between
+    /// equal states, because the engine holds one entry per pod.
+    pods: Arc<[SharedStr]>,
+    /// Their last transitions, in the same order. Whole seconds, as the API server stores them.
+    seconds: Arc<[i64]>,
 }
 
 impl CarriedTrigger {
-    /// Shares the pods' times with `other` if they are equal.
+    /// Shares what is equal with `other`.
     pub fn share_with(&mut self, other: &Self) {
-        if self.pods == other.pods {
+        if Arc::ptr_eq(&self.pods, &other.pods) || self.pods == other.pods {
             self.pods = other.pods.clone();
+            if self.seconds == other.seconds {
+                self.seconds = other.seconds.clone();
+            }
         }
+    }
+
+    /// The index of a pod; `next` is where it is if pods are asked for in their order.
+    fn find(&self, pod: &SharedStr, next: usize) -> Option<usize> {
+        if self.pods.get(next) == Some(pod) {
+            return Some(next);
+        }
+        self.pods.binary_search(pod).ok()
     }
 }
 
@@ -33,23 +46,59 @@ pub fn observe<'a>(
     let mut times: Vec<(&SharedStr, Timestamp)> = Vec::with_capacity(pods.size_hint().0);
     times.extend(pods.filter_map(since));
     times.sort_unstable();
-    let carry = |pods| CarriedTrigger { service: service.created, pods };
-    let own = || times.iter().map(|(pod, since)| ((*pod).clone(), since.as_second())).collect();
+    let seconds = || times.iter().map(|(_, since)| since.as_second());
+    let carry =
+        |pods| CarriedTrigger { service: service.created, pods, seconds: seconds().collect() };
+    let own = || times.iter().map(|(pod, _)| (*pod).clone()).collect();
     let Some(before) = carried else {
         return (service.created, carry(own()));
     };
     let newer_service = service.created.filter(|created| Some(*created) > before.service);
-    let seconds = times.iter().map(|(pod, since)| (*pod, since.as_second()));
-    let is_known = before.pods.iter().map(|(pod, since)| (pod, *since)).eq(seconds);
-    if is_known {
-        return (newer_service, carry(before.pods.clone()));
+    let are_same_pods = before.pods.iter().eq(times.iter().map(|(pod, _)| *pod));
+    if are_same_pods && before.seconds.iter().copied().eq(seconds()) {
+        return (newer_service, CarriedTrigger { service: service.created, ..before.clone() });
     }
-    let is_newer = |(pod, since): &&(&SharedStr, Timestamp)| {
-        let known = before.pods.binary_search_by(|(known, _)| known.cmp(pod)).ok();
-        known.is_none_or(|at| since.as_second() > before.pods[at].1)
+    let is_newer = |(at, (pod, since)): &(usize, &(&SharedStr, Timestamp))| {
+        let known = if are_same_pods { Some(*at) } else { before.find(pod, *at) };
+        known.is_none_or(|at| since.as_second() > before.seconds[at])
     };
-    let newer_pods = times.iter().filter(is_newer).map(|(_, since)| *since);
-    (newer_pods.chain(newer_service).min(), carry(own()))
+    let newer_pods = times.iter().enumerate().filter(is_newer).map(|(_, (_, since))| *since);
+    let pods = if are_same_pods { before.pods.clone() } else { own() };
+    (newer_pods.chain(newer_service).min(), carry(pods))
+}
+
+/// The same, if no other pods than these have changed since `before`. None if the `Ready` condition
+/// of one of them has a time now and had none before, or the other way round.
+pub fn observe_changed<'a>(
+    before: &CarriedTrigger,
+    service: &Service,
+    pods: impl Iterator<Item = &'a Pod>,
+) -> Option<(Option<Timestamp>, CarriedTrigger)> {
+    let mut changed: Vec<(usize, Timestamp)> = Vec::new();
+    let mut next = 0;
+    for pod in pods {
+        let since = pod.readiness.as_ref().and_then(|readiness| readiness.since);
+        match (before.find(&pod.name, next), since) {
+            (Some(at), Some(since)) => {
+                next = at + 1;
+                if since.as_second() != before.seconds[at] {
+                    changed.push((at, since));
+                }
+            }
+            (None, None) => {}
+            (Some(_), None) | (None, Some(_)) => return None,
+        }
+    }
+    let newer_service = service.created.filter(|created| Some(*created) > before.service);
+    let newer = changed.iter().filter(|(at, since)| since.as_second() > before.seconds[*at]);
+    let time = newer.map(|(_, since)| *since).chain(newer_service).min();
+    let mut after = CarriedTrigger { service: service.created, ..before.clone() };
+    if !changed.is_empty() {
+        let mut seconds = before.seconds.to_vec();
+        changed.iter().for_each(|(at, since)| seconds[*at] = since.as_second());
+        after.seconds = seconds.into();
+    }
+    Some((time, after))
 }
 
 /// The annotations with the trigger time set, or removed if there is none.
@@ -107,9 +156,25 @@ mod tests {
         let mut second = remembered(5);
         second.share_with(&first);
         assert!(Arc::ptr_eq(&first.pods, &second.pods));
+        assert!(Arc::ptr_eq(&first.seconds, &second.seconds));
         let mut third = remembered(6);
         third.share_with(&first);
+        assert!(Arc::ptr_eq(&first.pods, &third.pods));
         assert_eq!(third, remembered(6));
+    }
+
+    #[test]
+    fn only_the_changed_pods_are_needed_if_the_same_pods_have_a_time() {
+        let all = |b: i64| [pod("a", 5), pod("b", b), pod("c", 7)];
+        let (_, before) = observe(None, &service(10), all(6).iter());
+        for b in [6, 20, 3] {
+            let changed = observe_changed(&before, &service(10), [pod("b", b)].iter());
+            assert_eq!(changed, Some(observe(Some(&before), &service(10), all(b).iter())));
+        }
+        let without_time = Pod { name: "b".into(), ..Pod::default() };
+        for other in [without_time, pod("d", 5)] {
+            assert_eq!(observe_changed(&before, &service(10), [other].iter()), None);
+        }
     }
 
     #[test]

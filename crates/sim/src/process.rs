@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use endpointd_engine::{ControllerSettings, Engine, RequestId, Settings};
+use endpointd_engine::{
+    ControllerSettings, Engine, InPlaceCheck, InPlaceSettings, RequestId, Settings,
+};
 use endpointd_model::{Controller, Key, LiveRead, Scope, SharedStr, Uid, WatchedResource};
 
 use crate::clock::Time;
@@ -220,6 +222,7 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
     let settings_of = |controller: &Controller| ControllerSettings {
         batch_period,
         addition_delay,
+        in_place: InPlaceSettings { slices_min: 1, check: InPlaceCheck::Compare },
         ..ControllerSettings::new(*controller)
     };
     settings.controllers = setup.controllers().iter().map(settings_of).collect();

@@ -9,7 +9,7 @@ use endpointd_model::{
 };
 
 use super::cached::{Cached, Freshness, put_newer};
-use super::{Cache, ChangeDelay, DirtyKey, DirtyKeys, ListEpoch, Origin};
+use super::{Cache, ChangeDelay, ChangeKind, DirtyKey, DirtyKeys, ListEpoch, Origin};
 use crate::queue::Priority;
 
 #[derive(Debug, Default)]
@@ -223,6 +223,7 @@ fn add_consumers<'a>(
             key: consumer.clone(),
             priority: priority(consumer),
             delay: ChangeDelay::Turn(turn),
+            kind: ChangeKind::Any,
         });
     }
 }

@@ -15,6 +15,7 @@ pub struct Nodes {
     records: Slab<NodeRecord>,
     by_name: HashMap<SharedStr, u32>,
     n_cached: usize,
+    n_removed: u64,
     topology: Topology,
     is_topology_outdated: bool,
 }
@@ -146,6 +147,7 @@ impl Cache {
         let Some(&id) = self.nodes.by_name.get(name) else { return };
         if self.nodes.records[id as usize].cached.take().is_some() {
             self.nodes.n_cached -= 1;
+            self.nodes.n_removed += 1;
             self.nodes.is_topology_outdated = true;
         }
         self.nodes.drop_if_unused(id);
@@ -179,6 +181,11 @@ impl Cache {
         let is_different = topology != self.nodes.topology;
         self.nodes.topology = topology;
         is_different
+    }
+
+    /// How often a node was removed. Services with pods on it are not synced because of that.
+    pub fn n_removed_nodes(&self) -> u64 {
+        self.nodes.n_removed
     }
 
     pub fn topology(&self) -> &Topology {

@@ -4,12 +4,12 @@ mod record;
 
 use std::hash::BuildHasher;
 
-use endpointd_model::{Key, Phase, Pod, SharedStr};
+use endpointd_model::{Controller, Key, Phase, Pod, SharedStr};
 use endpointd_plan::{PodDifference, pod_difference};
 
 use self::record::PodIndexing;
 use super::cached::{Accept, Cached, Freshness};
-use super::{Cache, DirtyKeys, ListEpoch};
+use super::{Cache, ChangeDelay, ChangeKind, DirtyKey, DirtyKeys, ListEpoch};
 use crate::queue::Priority;
 
 pub use self::record::{NodeSlot, PodId, PodRecord, PortList};
@@ -29,8 +29,8 @@ impl Cache {
         }
         let old = cached.map(|id| self.unindex_pod(id));
         pod.labels = self.intern_labels(&pod.labels);
-        self.add_affected_by_pod(namespace, old.as_ref(), Some(&pod), dirty);
         let id = cached.unwrap_or_else(|| PodId(self.pods.vacant_key() as u32));
+        self.add_affected_by_pod((namespace, id), old.as_ref(), Some(&pod), dirty);
         let selectors = &mut self.namespaces[namespace as usize].selectors;
         let slot = selectors.insert(&pod.labels, id);
         // Reuses the string that the record holds already.
@@ -60,7 +60,7 @@ impl Cache {
         }
         let old = self.unindex_pod(id);
         self.pods.remove(id.index());
-        self.add_affected_by_pod(namespace, Some(&old), None, dirty);
+        self.add_affected_by_pod((namespace, id), Some(&old), None, dirty);
         self.drop_namespace_if_empty(namespace);
     }
 
@@ -91,8 +91,8 @@ impl Cache {
 
     /// Adds the Services that publish either version of a pod, if the change concerns them.
     fn add_affected_by_pod(
-        &mut self,
-        namespace: u32,
+        &self,
+        (namespace, id): (u32, PodId),
         old: Option<&Pod>,
         new: Option<&Pod>,
         dirty: &mut DirtyKeys,
@@ -102,7 +102,8 @@ impl Cache {
             (Some(_), None) | (None, Some(_)) => PodDifference::Content,
             (None, None) => PodDifference::None,
         };
-        if difference == PodDifference::None {
+        let has_new_time = old.zip(new).is_some_and(|(old, new)| old.readiness != new.readiness);
+        if difference == PodDifference::None && !has_new_time {
             return;
         }
         let namespace = &self.namespaces[namespace as usize];
@@ -111,21 +112,33 @@ impl Cache {
         let after = new.map(selecting).unwrap_or_default();
         let priority = if stops_traffic(old, new) { Priority::Removal } else { Priority::Live };
         for service in &before {
-            let stays = after.binary_search(service).is_ok();
-            if !stays || difference == PodDifference::Content {
-                let priority = if stays { priority } else { leaving_priority(old, priority) };
-                dirty.add_pods_batched(Key::new(namespace.name.clone(), service.clone()), priority);
+            let key = Key::new(namespace.name.clone(), service.clone());
+            if after.binary_search(service).is_err() {
+                let priority = leaving_priority(old, priority);
+                dirty.add_pods_batched(key, priority, ChangeKind::Any);
+                continue;
+            }
+            let kind = ChangeKind::Conditions(id);
+            match difference {
+                PodDifference::Content => dirty.add_pods_batched(key, priority, ChangeKind::Any),
+                PodDifference::Conditions => dirty.add_pods_batched(key, priority, kind),
+                PodDifference::None | PodDifference::Membership if has_new_time => {
+                    let (controller, delay) = (Controller::Slices, ChangeDelay::UntilNextSync);
+                    dirty.0.push(DirtyKey { controller, key, priority, delay, kind });
+                }
+                PodDifference::None | PodDifference::Membership => {}
             }
         }
         for service in after.iter().filter(|service| before.binary_search(service).is_err()) {
             dirty.add_pods_batched(
                 Key::new(namespace.name.clone(), service.clone()),
                 Priority::Live,
+                ChangeKind::Any,
             );
         }
     }
 
-    fn find_pod(&self, namespace: u32, name: &SharedStr) -> Option<PodId> {
+    pub(super) fn find_pod(&self, namespace: u32, name: &SharedStr) -> Option<PodId> {
         let pods = &self.namespaces[namespace as usize].pods;
         let is_it = |id: &PodId| self.pods[id.index()].object.name == *name;
         pods.find(self.hasher.hash_one(name), is_it).copied()

@@ -12,7 +12,7 @@ use endpointd_plan::{
 };
 
 use super::published::Published;
-use super::{Cache, Namespace};
+use super::{Cache, Namespace, PodId};
 
 /// For the endpointslice controller. Pods and slices are decoded for one plan.
 pub struct SliceInputs<'a> {
@@ -64,11 +64,7 @@ impl NamesInUse for SliceNames<'_> {
 
 impl Cache {
     pub fn slice_inputs(&self, key: &Key) -> SliceInputs<'_> {
-        let pods = self.pods_of(key, |namespace, id| {
-            let node = self.pods[id as usize].object.node;
-            let state = node.map_or(NodeState::Gone, |node| self.nodes.state(node.node()));
-            (self.decode_pod(namespace, id), state)
-        });
+        let pods = self.pods_of(key, |namespace, id| self.pod_on_node(namespace, PodId(id)));
         let slices = self.slices_of(key);
         let pods = self.without_unlisted(key, pods, |(pod, _)| pod, || published_in(&slices));
         SliceInputs {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use endpointd_model::{EndpointSlice, Endpoints, Key, ObjectRef, PodUids, SharedStr};
 
 use super::pods::PodId;
-use super::{Cache, DirtyKeys, ListEpoch, Namespace};
+use super::{Cache, ChangeKind, DirtyKeys, ListEpoch, Namespace};
 use crate::queue::Priority;
 
 /// Names by namespace.
@@ -156,7 +156,7 @@ impl Cache {
     fn add_affected_by_unlisted(&self, key: &Key, id: PodId, dirty: &mut DirtyKeys) {
         for service in self.services_of(id) {
             let key = Key::new(key.namespace.clone(), service.clone());
-            dirty.add_pods_batched(key, Priority::Removal);
+            dirty.add_pods_batched(key, Priority::Removal, ChangeKind::Any);
         }
     }
 

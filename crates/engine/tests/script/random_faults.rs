@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use endpointd_engine::{AdditionDelay, Input, Settings};
+use endpointd_engine::{AdditionDelay, InPlaceCheck, InPlaceSettings, Input, Settings};
 use endpointd_model::{Object, Phase, PublishedResource, Uid, WatchedResource};
 use endpointd_rng::SplitMix64;
 
@@ -103,9 +103,15 @@ pub fn inject_fault(cluster: &mut Cluster, rng: &mut SplitMix64, settings: &Sett
     }
 }
 
-/// In every third run additions wait if one endpoint is ready already.
+/// In every third run additions wait if one endpoint is ready already. In every second one, Services
+/// have several slices, and plans in place are compared with plans of the whole Service.
 fn settings(seed: u64) -> Settings {
     let mut settings = Settings { seed, ..Settings::default() };
+    if seed.is_multiple_of(2) {
+        settings.plan.endpoints_per_slice_max = 2;
+        let in_place = InPlaceSettings { slices_min: 1, check: InPlaceCheck::Compare };
+        settings.controllers.iter_mut().for_each(|one| one.in_place = in_place);
+    }
     if seed.is_multiple_of(3) {
         let addition_delay = AdditionDelay {
             undelayed_endpoints: 1,

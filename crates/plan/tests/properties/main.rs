@@ -5,5 +5,6 @@ mod generators;
 
 mod exhaustive;
 mod import;
+mod in_place;
 mod multicluster;
 mod random;

@@ -12,7 +12,7 @@ use endpointd_model::{
 use super::super::selector_index::IndexSlot;
 
 /// Index of a pod in the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodId(pub u32);
 
 /// A pod without its labels, which its label set holds, and without its node's name.
