@@ -20,6 +20,7 @@ use crate::in_flight::{Owner, SyncEnd};
 use crate::key_table::KeyTable;
 use crate::queue::{ChangeInFlight, Dequeued, KeyPhase, Priority, Queue};
 use crate::retry::{self, RetryContext, RetryInputs};
+use crate::write_order::ENDPOINTS_DELAY_MAX;
 use crate::{ControllerSettings, MonotonicTime, SyncResult};
 
 /// After an outage, failed keys are retried within this time instead of all at once.
@@ -30,11 +31,18 @@ const RECOVERY_SPREAD: Duration = Duration::from_secs(1);
 const FIRST_TURNS: u32 = 32;
 const TURN: Duration = Duration::from_millis(1);
 
+/// After so many syncs of slices that were preferred, Endpoints have a turn.
+const PREFERRED_MAX: u64 = 8;
+
 #[derive(Debug)]
 pub struct Controllers {
     states: Vec<ControllerState>,
     /// Round robin: the next controller to dequeue a key.
     next: usize,
+    /// At the last call of [`Self::dequeue`], Endpoints yielded to slices.
+    do_endpoints_yield: bool,
+    /// Syncs of slices since then.
+    n_preferred: u64,
 }
 
 /// What each controller has of its own.
@@ -57,7 +65,12 @@ impl Controllers {
             n_retries: 0,
             is_started: false,
         };
-        Self { states: settings.into_iter().map(state).collect(), next: 0 }
+        Self {
+            states: settings.into_iter().map(state).collect(),
+            next: 0,
+            do_endpoints_yield: false,
+            n_preferred: 0,
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &ControllerState> {
@@ -95,14 +108,27 @@ impl Controllers {
     /// The next key that is due, of the controllers in turn, if they have a free worker.
     pub fn dequeue(&mut self, now: MonotonicTime) -> Option<Work> {
         let n_controllers = self.states.len();
+        self.do_endpoints_yield = self.must_endpoints_yield(now);
         for turn in 0..n_controllers {
             let index = (self.next + turn) % n_controllers;
             let state = &mut self.states[index];
+            let controller = state.settings.controller;
+            if controller == Controller::Endpoints && self.do_endpoints_yield {
+                continue;
+            }
             if state.queue.worker_free_at().is_some_and(|free| free <= now)
                 && let Some(Dequeued { key, priority, since }) = state.queue.pop(now)
             {
                 self.next = (index + 1) % n_controllers;
-                let owner = Owner { controller: state.settings.controller, key };
+                self.n_preferred = match controller {
+                    Controller::Slices if self.do_endpoints_yield => self.n_preferred + 1,
+                    Controller::Endpoints => 0,
+                    Controller::Slices
+                    | Controller::Mirror
+                    | Controller::Import
+                    | Controller::MultiCluster => self.n_preferred,
+                };
+                let owner = Owner { controller, key };
                 return Some(Work { owner, priority, since });
             }
         }
@@ -114,7 +140,18 @@ impl Controllers {
         let due = |state: &ControllerState| {
             Some(state.queue.next_due()?.max(state.queue.worker_free_at()?))
         };
-        self.states.iter().filter_map(due).min()
+        let yields = |state: &&ControllerState| {
+            self.do_endpoints_yield && state.settings.controller == Controller::Endpoints
+        };
+        self.states.iter().filter(|state| !yields(state)).filter_map(due).min()
+    }
+
+    /// The API server is slow, so that slices wait for a worker: it gets no Endpoints instead of
+    /// them, except for a fair share.
+    fn must_endpoints_yield(&self, now: MonotonicTime) -> bool {
+        let slices = self.get(Controller::Slices);
+        self.n_preferred < PREFERRED_MAX
+            && slices.is_some_and(|slices| slices.queue.has_overdue(ENDPOINTS_DELAY_MAX, now))
     }
 
     pub fn on_change(&mut self, change: &ObjectChange, now: MonotonicTime) {

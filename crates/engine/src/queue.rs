@@ -265,6 +265,13 @@ impl Queue {
         self.order.iter().filter_map(|order| Some(order.first_key_value()?.0.0)).min()
     }
 
+    /// A key could be synced for so long, and no worker was free. The initial sync does not count.
+    pub fn has_overdue(&self, wait: Duration, now: MonotonicTime) -> bool {
+        let changes = &self.order[..Priority::Background as usize];
+        let mut firsts = changes.iter().filter_map(|order| Some(order.first_key_value()?.0.0));
+        firsts.any(|due| due + wait <= now)
+    }
+
     /// None if the key is neither waiting nor in flight.
     pub fn phase(&self, key: &Key) -> Option<KeyPhase> {
         if let Some(in_flight) = self.in_flight.get(key) {

@@ -215,7 +215,7 @@ impl Syncs {
             ids.push(id);
             ((id, owner.controller, Box::new(write)), n_bytes)
         });
-        self.writes.add(&owner.key.namespace, priority, outgoing);
+        self.writes.add(&owner.key.namespace, seat_priority(owner.controller, priority), outgoing);
         ids
     }
 
@@ -226,6 +226,17 @@ impl Syncs {
             ((id, read), 0)
         });
         self.reads.add(&owner.key.namespace, priority, outgoing);
+    }
+}
+
+/// Nearly all consumers route by slices. While all seats are taken, Endpoints get only those that the
+/// slices of other keys leave, and their fair turns.
+fn seat_priority(controller: Controller, priority: Priority) -> Priority {
+    match controller {
+        Controller::Endpoints => priority.max(Priority::Repair),
+        Controller::Slices | Controller::Mirror | Controller::Import | Controller::MultiCluster => {
+            priority
+        }
     }
 }
 

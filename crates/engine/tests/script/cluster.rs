@@ -369,6 +369,12 @@ impl Cluster {
         if self.responses_last { self.delayed.push_back(answer) } else { self.handle(answer) }
     }
 
+    /// The response to a write that the script has kept back.
+    pub fn respond(&mut self, id: RequestId, write: &Write) {
+        let result = self.apply(write);
+        self.handle(Input::WriteResult(id, result));
+    }
+
     fn apply(&mut self, write: &Write) -> WriteResult {
         write_result(write, self.api.write(write))
     }

@@ -13,6 +13,7 @@ mod mass_deletions;
 mod missing_objects;
 mod normal_operation;
 mod objects;
+mod overload;
 mod random_clusters;
 mod random_faults;
 mod random_imports;
