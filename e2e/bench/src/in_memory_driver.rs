@@ -31,6 +31,7 @@ const LIST_ORDER: [WatchedResource; 5] = [
 pub struct InMemoryDriver {
     engine: Engine,
     layout: Layout,
+    now: MonotonicTime,
     version: u64,
     is_unready: Vec<bool>,
     /// Objects of an earlier engine that are not listed yet.
@@ -55,6 +56,7 @@ impl InMemoryDriver {
         let dump: Box<dyn Iterator<Item = (PublishedResource, Bytes)>> = Box::new(dump);
         Self {
             engine: Engine::new(Settings::default()),
+            now: MonotonicTime::START,
             is_unready: vec![false; layout.n_pods],
             layout,
             version: 1,
@@ -68,6 +70,11 @@ impl InMemoryDriver {
     /// Keeps what the engine writes.
     pub fn with_store(layout: Layout) -> Self {
         Self { stored: Some(Stored::new()), ..Self::new(layout) }
+    }
+
+    /// With other settings than the default ones.
+    pub fn with_settings(layout: Layout, settings: Settings) -> Self {
+        Self { engine: Engine::new(settings), ..Self::new(layout) }
     }
 
     pub fn into_stored(self) -> Stored {
@@ -92,6 +99,12 @@ impl InMemoryDriver {
     /// The time spent in the engine since the last call.
     pub fn take_busy(&mut self) -> Duration {
         std::mem::take(&mut self.busy)
+    }
+
+    /// Time passes, and what is due meanwhile happens.
+    pub fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        self.run_effects();
     }
 
     /// Toggles the readiness of a pod.
@@ -162,13 +175,13 @@ impl InMemoryDriver {
 
     fn handle(&mut self, input: Input) {
         let began = Instant::now();
-        self.engine.handle(input, MonotonicTime::START);
+        self.engine.handle(input, self.now);
         self.busy += began.elapsed();
     }
 
     fn next(&mut self) -> Option<Effect> {
         let began = Instant::now();
-        let effect = self.engine.next(MonotonicTime::START);
+        let effect = self.engine.next(self.now);
         self.busy += began.elapsed();
         effect
     }

@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use endpointd_engine::{ControllerSettings, InPlaceSettings, Settings};
+use endpointd_model::Controller;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
@@ -28,13 +30,18 @@ const PODS_PER_SERVICE_SPREAD: usize = 15;
 const N_TOGGLES: usize = 20_000;
 const SERVICE_COUNTS: [usize; 5] = [100, 500, 1000, 2000, 5000];
 const PODS_PER_SERVICE: usize = 2;
+const ONE_SERVICE_PODS: [usize; 4] = [10, 500, 5_000, 50_000];
+const N_SLOW_TOGGLES: usize = 100;
+/// Longer than every cooldown.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// Each part runs in a process of its own, so that memory freed by one part does not reduce the
 /// growth that the next one measures.
-const PARTS: [(&str, Part); 3] = [
+const PARTS: [(&str, Part); 4] = [
     ("published", published),
     ("restarted", restarted),
     ("services-per-namespace", services_per_namespace),
+    ("one-service", one_service),
 ];
 
 /// The part that publishes everything and prints a dump, from which [`restarted`] starts.
@@ -109,9 +116,11 @@ fn published(n_pods: usize) -> Result<Value> {
     driver.start();
     let started = driver.take_busy();
     std::thread::sleep(DECAY);
-    let resident = Usage::own()?.resident_bytes.saturating_sub(before);
+    let settled = Usage::own()?;
+    let resident = settled.resident_bytes.saturating_sub(before);
     (0..N_TOGGLES).for_each(|number| driver.toggle(number * STRIDE % n_pods));
     let toggled = driver.take_busy();
+    let toggled_cpu = Usage::own()? - settled;
     (0..N_TOGGLES).for_each(|number| driver.touch(number * STRIDE % n_pods));
     let touched = driver.take_busy();
     let measures = json!([
@@ -119,6 +128,8 @@ fn published(n_pods: usize) -> Result<Value> {
         micros("time per pod, cold start", started, n_pods),
         micros(TOGGLE, toggled, N_TOGGLES),
         rate("toggles per second", toggled, N_TOGGLES),
+        // Also on a machine that does other work.
+        micros("CPU per toggle, with the driver", toggled_cpu, N_TOGGLES),
         micros("time per unpublished change", touched, N_TOGGLES),
         rate("unpublished changes per second", touched, N_TOGGLES),
     ]);
@@ -163,6 +174,42 @@ fn services_per_namespace(_: usize) -> Result<Value> {
         json!({"case": case, "measures": [micros(TOGGLE, best, N_TOGGLES)]})
     };
     Ok(SERVICE_COUNTS.map(measure).to_vec().into())
+}
+
+/// One Service with an increasing number of pods, and only the controller of slices: Endpoints are
+/// one object, so a change of it always costs time in proportion to the pods.
+fn one_service(_: usize) -> Result<Value> {
+    let measure = |n_pods: &usize| {
+        let drivers = [InPlaceSettings::default().slices_min, usize::MAX].map(|slices_min| {
+            let mut slices = ControllerSettings::new(Controller::Slices);
+            slices.in_place.slices_min = slices_min;
+            let settings = Settings { controllers: vec![slices], ..Settings::default() };
+            let mut driver = InMemoryDriver::with_settings(Layout::spread(1, *n_pods), settings);
+            driver.start();
+            toggle_slowly(&mut driver, *n_pods, 2);
+            driver
+        });
+        let [in_place, whole] = drivers.map(|mut driver| {
+            let tries = (0..TRIES).map(|_| toggle_slowly(&mut driver, *n_pods, N_SLOW_TOGGLES));
+            tries.min().unwrap_or_default()
+        });
+        let measures = [
+            micros("time per toggle, slices only", in_place, N_SLOW_TOGGLES),
+            micros("time per toggle, the whole Service planned", whole, N_SLOW_TOGGLES),
+        ];
+        json!({"case": format!("one Service, {} pods", grouped(*n_pods)), "measures": measures})
+    };
+    Ok(ONE_SERVICE_PODS.iter().map(measure).collect())
+}
+
+/// Each toggle comes when no cooldown delays it.
+fn toggle_slowly(driver: &mut InMemoryDriver, n_pods: usize, n_toggles: usize) -> Duration {
+    driver.take_busy();
+    for number in 0..n_toggles {
+        driver.pass(IDLE);
+        driver.toggle(number * STRIDE % n_pods);
+    }
+    driver.take_busy()
 }
 
 /// Prefix of memory measurements.
