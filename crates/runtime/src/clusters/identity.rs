@@ -96,7 +96,7 @@ mod tests {
     const TAKEN: Claim = Claim::Taken { is_replaced: false };
 
     #[test]
-    fn of_two_that_come_together_the_first_name_wins_whoever_answers_first() {
+    fn the_first_name_wins_if_two_come_together() {
         let mut all = clusters(&[("eu1", 1), ("eu2", 1)]);
         assert_eq!(claim(&mut all, &id("eu2"), "u", true), Claim::Wait);
         assert_eq!(claim(&mut all, &id("eu1"), "u", true), TAKEN);
