@@ -86,7 +86,7 @@ impl<'a> Copies<'a> {
         let ids: BTreeSet<&ClusterId> = self.demoted.iter().map(|(id, _)| id).collect();
         let text = |id: &ClusterId| match states.get(id) {
             Some(SourceState::Demoted { last_contact: Some(at) }) => {
-                format!("{id} last seen {at}, demoted")
+                format!("{id} last seen {at:.0}, demoted")
             }
             Some(_) | None => format!("{id} demoted"),
         };

@@ -8,6 +8,8 @@
 //! eu1 gone export                            or service, or slice NAME
 //! ```
 
+use std::time::Duration;
+
 use endpointd_model::{
     ClusterId, ClusterIp, DerivedService, Endpoint, EndpointPort, EndpointSlice, Family, Hints,
     InternalTrafficPolicy, Key, Labels, Meta, MultiClusterObject, Object, ObjectRef, Service,
@@ -209,7 +211,9 @@ fn says(conditions: &[endpointd_model::Condition], about: &str) -> String {
 
 fn source_state(text: &str) -> SourceState {
     let (state, second) = text.split_once('@').unwrap_or((text, ""));
-    let last_contact = second.parse().ok().map(at);
+    // A clock has more digits than people read.
+    let last_contact =
+        second.parse().ok().map(|second| at(second) + Duration::from_nanos(571_657_029));
     match state {
         "unknown" => SourceState::Unknown,
         "insync" => SourceState::InSync,
