@@ -49,7 +49,7 @@ fn removed_addresses(
     removed
 }
 
-fn addresses(slice: Option<&EndpointSlice>) -> impl Iterator<Item = &SharedStr> {
+pub fn addresses(slice: Option<&EndpointSlice>) -> impl Iterator<Item = &SharedStr> {
     slice.into_iter().flat_map(|slice| &slice.endpoints).flat_map(|endpoint| &endpoint.addresses)
 }
 
@@ -58,7 +58,8 @@ fn ready_addresses(slice: Option<&EndpointSlice>) -> impl Iterator<Item = &Share
     endpoints.filter(|endpoint| endpoint.is_ready()).flat_map(|endpoint| &endpoint.addresses)
 }
 
-fn written_slice(write: &Write) -> Option<&EndpointSlice> {
+/// None for a delete.
+pub fn written_slice(write: &Write) -> Option<&EndpointSlice> {
     match write.object() {
         Some(Object::Slice(slice)) => Some(slice),
         Some(Object::Endpoints(_) | Object::ServiceStatus(_) | Object::MultiCluster(_)) | None => {

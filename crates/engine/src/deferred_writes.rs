@@ -1,17 +1,23 @@
-//! Which writes of a plan go out at once, and which wait: deletes for the writes that publish
-//! elsewhere what they remove, and a condition for all that it tells of.
+//! Which writes of a plan go out at once, and which wait: deletes, and updates that take away what
+//! moves, for the writes that publish it elsewhere; a condition for all that it tells of.
 
 use std::collections::BTreeSet;
 
-use endpointd_model::{EndpointSlice, Key, Object, PublishedResource, SharedStr, Write};
+use endpointd_model::{
+    Controller, EndpointSlice, Key, Object, PublishedResource, SharedStr, Write,
+};
+
+use crate::moves::{Moves, keep_moving_endpoints};
 
 /// The writes of one plan in the order in which they are sent.
 #[derive(Debug, Default, PartialEq)]
 pub struct OrderedWrites {
     /// Creates and updates; sent at once, all together.
     pub first: Vec<Write>,
-    /// Deletes and conditions, each with the writes of `first` (by index) that it waits for.
+    /// Writes with those of `first` (by index) that they wait for.
     pub deferred: Vec<(Write, Vec<usize>)>,
+    /// Updates that the next plan has to complete.
+    pub n_incomplete: usize,
 }
 
 impl OrderedWrites {
@@ -22,15 +28,28 @@ impl OrderedWrites {
 
 /// `slice` gives a slice as it is in the cache.
 pub fn order_writes(
-    writes: Vec<Write>,
+    controller: Controller,
+    mut writes: Vec<Write>,
     slice: impl Fn(&Key) -> Option<EndpointSlice>,
 ) -> OrderedWrites {
-    let (deferred, first): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_deferred);
-    if deferred.is_empty() {
-        return OrderedWrites { first, deferred: Vec::new() };
+    let Moves { waits_for, n_incomplete } = match controller {
+        Controller::Import | Controller::MultiCluster => keep_moving_endpoints(&mut writes, &slice),
+        // Packing leaves an endpoint in its slice.
+        Controller::Slices | Controller::Endpoints | Controller::Mirror => Moves::default(),
+    };
+    let is_deferred = |at: usize, write: &Write| is_deferred(write) || waits_for.contains_key(&at);
+    if writes.iter().enumerate().all(|(at, write)| !is_deferred(at, write)) {
+        return OrderedWrites { first: writes, deferred: Vec::new(), n_incomplete };
     }
-    let published: Vec<Vec<SharedStr>> = first.iter().map(written_addresses).collect();
-    let depends_on = |write: &Write| {
+    let (deferred, first): (Vec<_>, Vec<_>) =
+        writes.into_iter().enumerate().partition(|(at, write)| is_deferred(*at, write));
+    let index_of = |at: &usize| first.iter().position(|(first, _)| first == at);
+    let published: Vec<Vec<SharedStr>> =
+        first.iter().map(|(_, write)| written_addresses(write)).collect();
+    let depends_on = |at: usize, write: &Write| {
+        if let Some(publishers) = waits_for.get(&at) {
+            return publishers.iter().filter_map(index_of).collect();
+        }
         let deleted = match write.resource() {
             PublishedResource::Slices => slice(&write.key()),
             PublishedResource::Endpoints | PublishedResource::MultiCluster(_) => None,
@@ -46,12 +65,13 @@ pub fn order_writes(
     };
     let deferred = deferred
         .into_iter()
-        .map(|write| {
-            let depends_on = depends_on(&write);
+        .map(|(at, write)| {
+            let depends_on = depends_on(at, &write);
             (write, depends_on)
         })
         .collect();
-    OrderedWrites { first, deferred }
+    let first = first.into_iter().map(|(_, write)| write).collect();
+    OrderedWrites { first, deferred, n_incomplete }
 }
 
 fn is_deferred(write: &Write) -> bool {
@@ -99,7 +119,7 @@ mod tests {
         let create = |one| Write::Create(Object::Slice(one));
         let condition = Write::Update(Object::ServiceStatus(ServiceStatus::default()));
         let writes = vec![create(slice("a", &[])), condition.clone(), create(slice("b", &[]))];
-        let ordered = order_writes(writes, |_| None);
+        let ordered = order_writes(Controller::Import, writes, |_| None);
         assert_eq!(ordered.deferred, [(condition, vec![0, 1])]);
         assert_eq!(ordered.first.len(), 2);
     }
@@ -120,9 +140,10 @@ mod tests {
         ];
         let first = writes[1..].to_vec();
         let cached = |_: &Key| Some(slice("old", &["10.0.0.1", "10.0.0.2"]));
-        let ordered = order_writes(writes.clone(), cached);
-        assert_eq!(ordered, OrderedWrites { first, deferred: vec![(delete.clone(), vec![1])] });
-        let unknown = order_writes(writes, |_| None);
+        let ordered = order_writes(Controller::Slices, writes.clone(), cached);
+        let deferred = vec![(delete.clone(), vec![1])];
+        assert_eq!(ordered, OrderedWrites { first, deferred, n_incomplete: 0 });
+        let unknown = order_writes(Controller::Import, writes, |_| None);
         assert_eq!(unknown.deferred, [(delete, Vec::new())]);
     }
 }

@@ -344,7 +344,8 @@ impl Engine {
             keys.failure_entry(&work.owner.key).confirmed = confirmed;
             return self.syncs.start_reading(&work, unconfirmed, now);
         }
-        let writes = order_writes(writes, |key| self.observed.cache().slice(key));
+        let controller = work.owner.controller;
+        let writes = order_writes(controller, writes, |key| self.observed.cache().slice(key));
         let Some(permitted) = self.controllers.withhold_refused(&work, writes, now) else { return };
         let summary = work.summary(counts, hints, now).with_writes(permitted.writes.iter());
         match self.write_mode {
@@ -366,7 +367,7 @@ impl Engine {
 
     fn advance(&mut self, owner: &Owner, now: MonotonicTime) {
         let is_running = self.is_leading && self.controllers.of(owner).is_started();
-        if let Some(end) = self.syncs.advance(owner, is_running) {
+        if let Some(end) = self.syncs.advance(owner, is_running, &self.observed) {
             self.finish(owner, end, now);
         }
     }

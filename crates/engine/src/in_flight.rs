@@ -36,7 +36,7 @@ pub struct InFlightSync {
     unanswered: BTreeMap<LiveRead, UnansweredWrite>,
     priority: Priority,
     planned_at: MonotonicTime,
-    /// Refused writes of the plan that are not tried now.
+    /// Refused writes of the plan that are not tried now, and updates that are not complete.
     n_withheld: usize,
     /// Reported when the sync ends; none for a sync that only reads.
     summary: Option<Box<SyncSummary>>,
@@ -234,6 +234,13 @@ impl InFlightSync {
 
     pub fn withhold(&mut self, n_withheld: usize) {
         self.n_withheld = n_withheld;
+    }
+
+    /// Deferred writes that are not sent after all.
+    pub fn skip_deferred(&mut self, n: usize) {
+        if let State::WritingDeferred { n_pending, .. } = &mut self.state {
+            *n_pending -= n;
+        }
     }
 
     pub fn priority(&self) -> Priority {

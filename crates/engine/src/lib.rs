@@ -24,6 +24,7 @@ mod queue;
 
 mod deferred_writes;
 mod in_place;
+mod moves;
 mod planning;
 mod write_order;
 mod write_size;
@@ -51,7 +52,7 @@ mod interner;
 
 pub use cache::EncodedSlice;
 pub use endpointd_plan::{
-    AnnotationPolicy, ContactLimits, KubeconfigFile, OrphanPolicy, SourceState, Zones,
+    AnnotationPolicy, ContactLimits, KubeconfigFile, OrphanPolicy, ServicesSeen, SourceState, Zones,
 };
 pub use engine::Engine;
 pub use input::{Effect, Input, RequestId, SourceInput};

@@ -85,7 +85,7 @@ impl RefusedWrites {
 
     /// Refused writes go in turns: if one of them succeeds, the others follow.
     pub fn withhold(&self, writes: OrderedWrites, now: MonotonicTime) -> Permitted {
-        let OrderedWrites { first, deferred } = writes;
+        let OrderedWrites { first, deferred, n_incomplete } = writes;
         let n_all = first.len() + deferred.len();
         let mut n_free = self.budget.n_left(now);
         let mut is_permitted = |write: &Write| {
@@ -112,7 +112,8 @@ impl RefusedWrites {
             }
         }
         let n_withheld = n_all - kept.len() - kept_deferred.len();
-        Permitted { writes: OrderedWrites { first: kept, deferred: kept_deferred }, n_withheld }
+        let writes = OrderedWrites { first: kept, deferred: kept_deferred, n_incomplete };
+        Permitted { writes, n_withheld }
     }
 }
 
@@ -164,8 +165,8 @@ mod tests {
         let mut refused = RefusedWrites::new(refusal());
         let mut tried = Vec::new();
         for secs in 0..600 {
-            let writes =
-                || OrderedWrites { first: vec![Write::Update(slice("a"))], deferred: Vec::new() };
+            let first = || vec![Write::Update(slice("a"))];
+            let writes = || OrderedWrites { first: first(), ..OrderedWrites::default() };
             while refused.withhold(writes(), at(secs)).n_withheld == 0 {
                 refused.record((Verb::Update, SLICES, &key), refusal(), at(secs));
                 tried.push(secs);
@@ -195,11 +196,13 @@ mod tests {
         let writes = || OrderedWrites {
             first: vec![Write::Create(slice("new")), Write::Update(slice("a"))],
             deferred: vec![(delete("b"), vec![0]), (delete("c"), vec![1]), (delete("d"), vec![])],
+            n_incomplete: 0,
         };
         let Permitted { writes: permitted, n_withheld } = refused.withhold(writes(), at(1));
         let expected = OrderedWrites {
             first: vec![Write::Update(slice("a"))],
             deferred: vec![(delete("c"), vec![0]), (delete("d"), vec![])],
+            n_incomplete: 0,
         };
         assert_eq!((permitted, n_withheld), (expected, 2));
         assert_eq!(refused.withhold(writes(), at(30)).n_withheld, 0, "one try is free again");
@@ -218,7 +221,7 @@ mod tests {
         assert_eq!(refused.next_try(at(0)), at(30));
         let writes = OrderedWrites {
             first: (0..1000).map(|n| Write::Create(slice(&format!("s{n}")))).collect(),
-            deferred: Vec::new(),
+            ..OrderedWrites::default()
         };
         let permitted = refused.withhold(writes, at(30));
         assert_eq!((permitted.writes.first.len(), permitted.n_withheld), (1, 999));

@@ -135,7 +135,8 @@ impl Syncs {
         permitted: Permitted,
         now: MonotonicTime,
     ) {
-        let Permitted { writes: OrderedWrites { first, deferred }, n_withheld } = permitted;
+        let Permitted { writes, n_withheld } = permitted;
+        let OrderedWrites { first, deferred, n_incomplete } = writes;
         let sent = self.send(&work.owner, work.priority, first);
         let with_ids = |(write, depends_on): (Write, Vec<usize>)| {
             let depends_on = depends_on.into_iter().map(|index| sent[index]).collect();
@@ -144,7 +145,7 @@ impl Syncs {
         let deferred = deferred.into_iter().map(with_ids).collect();
         let summary = Box::new(summary);
         let mut sync = InFlightSync::writing(start(work, now), summary, sent.len(), deferred);
-        sync.withhold(n_withheld);
+        sync.withhold(n_withheld + n_incomplete);
         self.in_flight.insert(work.owner.clone(), sync);
     }
 
@@ -191,20 +192,32 @@ impl Syncs {
     }
 
     /// Queues what a sync needs next. Returns its end if nothing is left to send or to wait for.
-    pub fn advance(&mut self, owner: &Owner, is_leading: bool) -> Option<SyncEnd> {
-        let sync = self.in_flight.get_mut(owner)?;
-        let priority = sync.priority();
-        match sync.next_step(is_leading) {
-            Step::Wait => None,
-            Step::WriteDeferred(writes) => {
-                self.send(owner, priority, writes);
-                None
+    pub fn advance(
+        &mut self,
+        owner: &Owner,
+        is_leading: bool,
+        observed: &Observed,
+    ) -> Option<SyncEnd> {
+        loop {
+            let sync = self.in_flight.get_mut(owner)?;
+            let priority = sync.priority();
+            match sync.next_step(is_leading) {
+                Step::Wait => return None,
+                Step::WriteDeferred(mut writes) => {
+                    let n_deferred = writes.len();
+                    writes.retain(|write| !is_gone(write, observed));
+                    sync.skip_deferred(n_deferred - writes.len());
+                    if !writes.is_empty() {
+                        self.send(owner, priority, writes);
+                        return None;
+                    }
+                }
+                Step::Read(reads) => {
+                    self.send_reads(owner, priority, reads);
+                    return None;
+                }
+                Step::Finish => return self.in_flight.remove(owner).map(InFlightSync::into_end),
             }
-            Step::Read(reads) => {
-                self.send_reads(owner, priority, reads);
-                None
-            }
-            Step::Finish => self.in_flight.remove(owner).map(InFlightSync::into_end),
         }
     }
 
@@ -238,6 +251,13 @@ fn seat_priority(controller: Controller, priority: Priority) -> Priority {
             priority
         }
     }
+}
+
+/// A delete that somebody else was faster with: another client, or another controller of ours.
+fn is_gone(write: &Write, observed: &Observed) -> bool {
+    let Write::Delete(target) = write else { return false };
+    let cached = observed.cache().object(target.resource, &target.key);
+    cached.is_none_or(|cached| cached.uid != target.uid)
 }
 
 /// Whose seats a read takes; a node has no namespace.

@@ -254,3 +254,20 @@ pub(super) fn is_removal(old: Option<&EndpointSlice>, new: Option<&EndpointSlice
 fn ready_addresses(slice: &EndpointSlice) -> impl Iterator<Item = &SharedStr> {
     slice.endpoints.iter().filter(|one| one.is_ready()).flat_map(|one| &one.addresses)
 }
+
+#[cfg(test)]
+mod tests {
+    use endpointd_model::{CrossNamespace, SliceManagers};
+
+    use super::*;
+    use crate::cache::published::CachedSlice;
+
+    /// Pods have a test of their own, beside their records.
+    #[test]
+    fn without_the_controller_a_service_has_one_pointer_more_and_a_slice_nothing() {
+        assert_eq!(size_of::<Option<Box<CrossNamespace>>>(), size_of::<usize>());
+        // The controller and the mark of a copy share the last eight bytes.
+        assert_eq!(size_of::<CachedSlice>(), 72);
+        assert!(Cache::new(&SliceManagers::default()).imports.is_none());
+    }
+}

@@ -30,7 +30,9 @@ pub struct CachedSlice {
     /// The Service that its label names.
     pub(super) service: Option<SharedStr>,
     /// The controller of ours that its label names.
-    controller: Option<Controller>,
+    pub(super) controller: Option<Controller>,
+    /// A copy by its annotation, whatever its labels are now.
+    pub(super) is_marked_copy: bool,
 }
 
 /// Compact Endpoints, likewise.
@@ -104,7 +106,7 @@ impl Published {
 
     pub fn has_slices(&self, name: &str, controller: Controller) -> bool {
         let slices = self.slices_of(name).iter().filter_map(|slice| self.slices.get(slice));
-        slices.into_iter().any(|cached| cached.object.controller == Some(controller))
+        slices.into_iter().any(|cached| cached.object.controllers().any(|one| one == controller))
     }
 
     pub fn has_our_endpoints(&self, name: &str) -> bool {
@@ -151,17 +153,13 @@ impl CachedSlice {
             compact: CompactObject::slice(slice),
             service: service.map(|name| strings.intern(name)),
             controller: managers.controller(&slice.meta.labels),
+            is_marked_copy: slice.meta.annotations.contains_key(names::SOURCE_SLICE),
         }
     }
 
     /// Equal except for resourceVersion and generation, which every write changes.
     fn same_content(&self, other: &Self) -> bool {
         self.uid == other.uid && self.compact.same_content(&other.compact)
-    }
-
-    /// The key to sync when this slice changes.
-    pub(super) fn owner(&self, namespace: &SharedStr) -> Option<(Controller, Key)> {
-        Some((self.controller?, Key::new(namespace.clone(), self.service.clone()?)))
     }
 }
 
@@ -235,10 +233,9 @@ impl Cache {
         self.n_compact_bytes -= old.as_ref().map_or(0, |old| old.compact.n_bytes());
         let is_same = old.as_ref().is_some_and(|old| old.same_content(&new));
         if origin == Origin::Observed && !is_same {
-            let before = old.as_ref().and_then(|old| old.owner(namespace));
-            let after = new.owner(namespace);
-            let before = before.filter(|before| Some(before) != after.as_ref());
-            for (controller, key) in before.into_iter().chain(after) {
+            let before = old.iter().flat_map(|old| old.owners(namespace));
+            let before = before.filter(|before| new.owners(namespace).all(|one| one != *before));
+            for (controller, key) in before.chain(new.owners(namespace)) {
                 dirty.add_batched(controller, key, Priority::Repair);
             }
         }
@@ -373,7 +370,7 @@ impl Cache {
         let Some(old) = namespace.published.remove_slice(name) else { return false };
         self.n_slices -= 1;
         self.n_compact_bytes -= old.compact.n_bytes();
-        if let Some((controller, owner)) = old.owner(&namespace.name) {
+        for (controller, owner) in old.owners(&namespace.name) {
             dirty.add_batched(controller, owner, Priority::Repair);
         }
         true

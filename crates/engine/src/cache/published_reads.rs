@@ -1,10 +1,12 @@
 //! Published objects as they were last observed or written.
 
-use endpointd_model::{EndpointSlice, Endpoints, Key, PublishedResource, SharedStr, Uid};
+use endpointd_model::{
+    Controller, EndpointSlice, Endpoints, Key, PublishedResource, SharedStr, Uid,
+};
 
 use super::cached::Cached;
 use super::compact::{CompactObject, Identity};
-use super::published::PublishedObject;
+use super::published::{CachedSlice, PublishedObject};
 use super::{Cache, Namespace};
 use crate::interner::Interner;
 
@@ -22,6 +24,25 @@ impl EncodedSlice {
     pub fn decode(&self) -> EndpointSlice {
         let Self { namespace, name, uid, compact } = self;
         compact.decode_slice(&Identity { namespace, name, uid }, &Interner::default())
+    }
+}
+
+impl CachedSlice {
+    /// The controllers that may have something to write because of this slice.
+    pub(super) fn controllers(&self) -> impl Iterator<Item = Controller> {
+        let is_edited = self.is_marked_copy && self.controller != Some(Controller::Import);
+        self.controller.into_iter().chain(is_edited.then_some(Controller::Import))
+    }
+
+    /// The keys to sync when this slice changes.
+    pub(super) fn owners(&self, namespace: &SharedStr) -> impl Iterator<Item = (Controller, Key)> {
+        let key = self.service.as_ref().map(|name| Key::new(namespace.clone(), name.clone()));
+        self.controllers().filter_map(move |controller| Some((controller, key.clone()?)))
+    }
+
+    /// The key whose label it has.
+    pub(super) fn owner(&self, namespace: &SharedStr) -> Option<(Controller, Key)> {
+        Some((self.controller?, Key::new(namespace.clone(), self.service.clone()?)))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::clock::{millis, secs};
 use crate::run::RunOptions;
 use crate::script::{
     Action, Check, CopyEdit, Fault, ImportAction, NamespaceAction, Place, PodAction, ProcessFault,
-    Script, ServiceAction, Setup, Step, WatchFault,
+    RequestFault, Script, ServiceAction, Setup, Step, WatchFault,
 };
 
 const CONSUMER: Place = Place { namespace: 1, number: 0 };
@@ -151,6 +151,7 @@ pub fn targeted() -> Vec<Schedule> {
         ("consent withdrawn while other work waits", withdrawn_under_load()),
         ("source missing from a list", source_missing_from_a_list()),
         ("copy edited while no process runs", edited_while_down()),
+        ("endpoints move between slices of the source", moved()),
     ]
     .into_iter()
     .map(|(name, steps)| {
@@ -205,5 +206,65 @@ fn edited_while_down() -> Vec<Step> {
         after(import(ImportAction::Ask(CONSUMER, ASKS_API)), secs(10)),
         after(Action::Quiesce, secs(1)),
     ]);
+    steps
+}
+
+/// A written slice of the source by its number, with one endpoint, or with that and two others.
+const fn with_one(slice: u32, ready: u32) -> u32 {
+    let (ready, serving, node, zone) = ((ready, 3), (1, 2), (0, 2), (0, 3));
+    let (hostname, target, ports) = ((1, 3), (1, 2), (3, 4));
+    mixed(&[(slice, 2), (0, 4), (1, 4), ready, serving, node, zone, hostname, target, ports])
+}
+
+const fn with_three(slice: u32) -> u32 {
+    const ENDPOINT: [(u32, u32); 6] = [(1, 3), (1, 2), (0, 2), (0, 3), (1, 3), (1, 2)];
+    let [a, b, c, d, e, f] = ENDPOINT;
+    let (number, ports) = ((3, 4), (3, 4));
+    mixed(&[
+        (slice, 2),
+        (0, 4),
+        number,
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        ports,
+    ])
+}
+
+/// Both slices change while a write is in flight, so one plan has both changes. In every second round
+/// the endpoint that stays changes, too.
+fn moved() -> Vec<Step> {
+    const READY: u32 = 1;
+    let write = |shape| import(ImportAction::WriteSlice(WEB, shape));
+    let mut steps = pair();
+    for round in 0..12 {
+        let (from, to) = (round % 2, (round + 1) % 2);
+        let is_ready = (round / 2) % 2;
+        let slow = RequestFault::SlowResponse(millis(400));
+        steps.extend([
+            after(write(with_three(from)), millis(0)),
+            after(write(with_one(to, READY)), secs(2)),
+            after(Action::Request(slow), millis(0)),
+            after(write(with_one(to, 1 - READY)), millis(50)),
+            after(write(with_three(to)), millis(0)),
+            after(write(with_one(from, is_ready)), secs(2)),
+            after(Action::Check(Check::Converged), millis(1)),
+        ]);
+    }
     steps
 }

@@ -182,13 +182,26 @@ fn check_content(case: &CheckedWrite) -> Result<(), Breach> {
     let permitted = case.permitted();
     let is_right = permitted.iter().any(|(consumer, source)| {
         let slices = case.slices_in(&source.namespace);
-        let mut versions = slices.into_iter().flatten().flatten();
-        versions.any(|one| copy_of(consumer, source, one).as_ref() == Some(&written))
+        let versions = slices.into_iter().flatten().flatten();
+        let copies: Vec<Content> =
+            versions.filter_map(|one| copy_of(consumer, source, one)).collect();
+        copies.iter().any(|copy| is_copy_with_moving(&written, copy, &copies))
     });
     if is_right || permitted.is_empty() {
         return Ok(());
     }
     Err((Rule::NoWrongAddress, format!("{} publishes {written:?}", slice.meta.key())))
+}
+
+/// One copy, and what moves from it to others.
+fn is_copy_with_moving(written: &Content, copy: &Content, others: &[Content]) -> bool {
+    let has_its_ports =
+        |one: &&Content| (&one.address_type, &one.ports) == (&written.address_type, &written.ports);
+    let Some(moving) = written.endpoints.strip_prefix(copy.endpoints.as_slice()) else {
+        return false;
+    };
+    let published = others.iter().filter(has_its_ports).flat_map(|one| &one.endpoints);
+    has_its_ports(&copy) && moving.iter().all(|one| published.clone().any(|other| other == one))
 }
 
 /// One address of a copy, with its ports.

@@ -228,6 +228,8 @@ fn copies_in<'a>(
         slice.meta.labels.has(names::SERVICE_NAME, &consumer.name)
             && is_owner(consumer, slice)
             && is_marked(slice)
+            // Otherwise it was a copy of another consumer, and somebody has given it away.
+            && has_name_of_copy(&consumer.name, slice)
             && !slice.meta.is_deleting()
             // Then it is the endpointslice controller's.
             && !(slices::publishes(consumer)

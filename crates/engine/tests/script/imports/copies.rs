@@ -10,7 +10,7 @@ use endpointd_model::{
 };
 
 use super::pair::{
-    cluster_with, condition, consumer, events, pair, published, sent, service, set_consent,
+    change, cluster_with, condition, consumer, events, pair, published, sent, service, set_consent,
     settings, slice, source,
 };
 use crate::cluster::Cluster;
@@ -239,4 +239,102 @@ fn copy_edited_while_no_process_runs_is_deleted_without_its_source() {
         cluster.run();
         assert_eq!(published(&cluster, "shop"), [""; 0], "{manager:?}");
     }
+}
+
+/// A slice that lost the label of its manager, as a copy of the pair.
+fn edited_copy(cluster: &Cluster) -> EndpointSlice {
+    let copy = cluster.slices().into_iter().find(|one| &*one.meta.namespace == "shop").cloned();
+    let mut edited = copy.expect("a copy");
+    edited.meta.labels = edited.meta.labels.with(names::MANAGED_BY, Some("a-user"));
+    edited
+}
+
+/// Nothing but the copy itself says that it is one.
+#[test]
+fn edited_copy_is_deleted_when_its_consumer_asks_for_nothing() {
+    let mut cluster = pair();
+    cluster.put_object(Object::Slice(edited_copy(&cluster)));
+    change(&mut cluster, &consumer(), |service| service.cross_namespace = None);
+    cluster.restart_with(settings());
+    assert_eq!(published(&cluster, "shop"), [""; 0]);
+}
+
+/// It could not be decoded when the resource was listed.
+#[test]
+fn edited_copy_that_appears_is_deleted() {
+    let mut cluster = pair();
+    let edited = edited_copy(&cluster);
+    set_consent(&mut cluster, None);
+    cluster.run();
+    assert_eq!(published(&cluster, "shop"), [""; 0]);
+    cluster.put_object(Object::Slice(edited));
+    cluster.run();
+    assert_eq!(published(&cluster, "shop"), [""; 0]);
+}
+
+/// Publishes both slices of the source, and checks after each step that no endpoint is missing.
+fn moved(cluster: &mut Cluster, slices: [(&str, &[&str]); 2]) {
+    cluster.clear_log();
+    for (name, addresses) in slices {
+        cluster.put_object(Object::Slice(slice(name, addresses)));
+    }
+    while cluster.deliver() {}
+    while cluster.step() {
+        let all = published(cluster, "shop").join(" ");
+        let is_published = |n: &usize| all.split(' ').any(|one| one == format!("10.0.0.{n}"));
+        assert_eq!((1..=3).find(|n| !is_published(n)), None, "{all}: {:?}", cluster.sent);
+    }
+    cluster.run();
+    let mut wanted = slices.map(|(_, addresses)| addresses.join(" "));
+    wanted.sort();
+    let mut all = published(cluster, "shop");
+    all.sort();
+    assert_eq!(all, wanted);
+}
+
+#[test]
+fn endpoint_that_moves_between_slices_of_the_source_is_never_missing() {
+    let mut cluster = pair();
+    cluster.put_object(Object::Slice(slice("postgres-b", &["10.0.0.3"])));
+    cluster.run();
+    let (one, two, three) = ("10.0.0.1", "10.0.0.2", "10.0.0.3");
+    moved(&mut cluster, [("postgres-a", &[one]), ("postgres-b", &[three, two])]);
+    assert_eq!(sent(&cluster), ["update endpointslices"; 2], "one write for each slice");
+    moved(&mut cluster, [("postgres-a", &[one, three, two]), ("postgres-b", &["10.0.0.4"])]);
+    moved(&mut cluster, [("postgres-a", &["10.0.0.4"]), ("postgres-b", &[one, two, three])]);
+    moved(&mut cluster, [("postgres-a", &[two, three]), ("postgres-b", &[one])]);
+}
+
+/// What moves stays where it is until the other slice can be written; what is gone does not.
+#[test]
+fn removals_do_not_wait_for_a_refused_slice() {
+    let mut cluster = pair();
+    cluster.rejects = Some(|write| matches!(write, Write::Create(_)));
+    cluster.put_object(Object::Slice(slice("postgres-a", &["10.0.0.3"])));
+    cluster.put_object(Object::Slice(slice("postgres-b", &["10.0.0.2"])));
+    while cluster.deliver() {}
+    cluster.run();
+    assert_eq!(published(&cluster, "shop"), ["10.0.0.3 10.0.0.2"]);
+    cluster.rejects = None;
+    cluster.advance(Duration::from_secs(60));
+    let mut all = published(&cluster, "shop");
+    all.sort();
+    assert_eq!(all, ["10.0.0.2", "10.0.0.3"]);
+}
+
+/// The response to the create comes late, and somebody is faster with the delete.
+#[test]
+fn copy_that_is_gone_meanwhile_is_not_deleted_again() {
+    let mut cluster = pair();
+    let copy = edited_copy(&cluster).meta.key();
+    cluster.clear_log();
+    cluster.responses_last = true;
+    cluster.put_object(Object::Slice(slice("postgres-b", &["10.0.0.9"])));
+    cluster.remove_object(PublishedResource::Slices, &Key::new("data", "postgres-a"));
+    while cluster.deliver() {}
+    cluster.step_until_sent(1);
+    cluster.remove_object(PublishedResource::Slices, &copy);
+    cluster.run();
+    assert_eq!(published(&cluster, "shop"), ["10.0.0.9"]);
+    assert_eq!(sent(&cluster), ["create endpointslices"]);
 }
