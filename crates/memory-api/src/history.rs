@@ -126,6 +126,26 @@ impl<T: StoredObject> History<T> {
         before.into_iter().chain(indexes[first..].iter().map(state)).collect()
     }
 
+    /// What a watch of the objects that satisfy a predicate sends for the change at a revision. One
+    /// that does not satisfy it any more is reported as deleted, as it was before.
+    pub fn selected_signal(
+        &self,
+        at: u64,
+        is_selected: impl Fn(&T) -> bool,
+    ) -> Option<WatchSignal> {
+        let index = self.after(at).checked_sub(1)?;
+        let entry = self.log.get(index).filter(|entry| entry.revision == at)?;
+        let earlier = self.by_key.get(&entry.key)?.iter().rev().find(|one| **one < index);
+        let before = earlier.map(|one| &self.log[*one]).filter(|before| !before.is_deleted);
+        let before = before.map(|before| &before.object).filter(|before| is_selected(before));
+        if !entry.is_deleted && is_selected(&entry.object) {
+            return Some(entry.signal());
+        }
+        let mut left = T::clone(before?);
+        left.set_version(at.into());
+        Some(WatchSignal::Event(Box::new(T::change(ObjectEvent::Deleted(left)))))
+    }
+
     /// Whether any version of any object satisfies a predicate.
     pub fn ever(&self, is_like: impl Fn(&T) -> bool) -> bool {
         self.log.iter().rev().any(|entry| is_like(&entry.object))

@@ -141,7 +141,7 @@ pub struct Coverage {
 }
 
 /// Every fault that must occur in a full run.
-pub const FAULTS: [&str; 51] = [
+pub const FAULTS: [&str; 52] = [
     "watch delay",
     "watch frozen",
     "watch dead for 90 s",
@@ -193,6 +193,7 @@ pub const FAULTS: [&str; 51] = [
     "cluster replaced",
     "kubeconfig removed",
     "credentials expired",
+    "Service leaves a label selector",
 ];
 
 impl Coverage {

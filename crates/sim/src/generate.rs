@@ -123,6 +123,7 @@ pub fn script_of(seed: u64, n_steps: usize) -> Script {
     setup.instances = match seed % 9 {
         2 => Instances::Namespaces,
         7 => Instances::Shards,
+        _ if seed % 27 == 22 => Instances::Selectors,
         _ => Instances::One,
     };
     if seed % 11 == 5 {

@@ -1,6 +1,6 @@
 //! Instances beside each other, each with a scope and a Lease of its own.
 
-use endpointd_model::{NamespaceScope, Scope, Shard};
+use endpointd_model::{LabelSelector, Labels, NamespaceScope, Scope, Shard};
 
 use crate::workload::NAMESPACES;
 
@@ -16,6 +16,8 @@ pub enum Instances {
     Shards,
     /// First one that looks at everything, then those of the shards.
     HandOver,
+    /// One for the Services of a team, and one for the others.
+    Selectors,
 }
 
 /// The first shard has `east`, the second one `west`, the others have nothing.
@@ -31,6 +33,7 @@ impl Instances {
             }
             Self::Shards => shards().to_vec(),
             Self::HandOver => [Scope::default()].into_iter().chain(shards()).collect(),
+            Self::Selectors => SELECTORS.map(selected).to_vec(),
         }
     }
 
@@ -38,7 +41,7 @@ impl Instances {
     pub fn first(self) -> Vec<usize> {
         match self {
             Self::One | Self::HandOver => vec![0],
-            Self::Namespaces | Self::Shards => vec![0, 1],
+            Self::Namespaces | Self::Shards | Self::Selectors => vec![0, 1],
         }
     }
 
@@ -50,8 +53,25 @@ impl Instances {
             (Self::Namespaces | Self::Shards, _) => &[1],
             (Self::HandOver, "east") => &[0, 1],
             (Self::HandOver, _) => &[0, 2],
+            (Self::Selectors, _) => &[0, 1],
         }
     }
+
+    /// Likewise, those that may write what a Service with these labels publishes.
+    pub fn writers_for(self, labels: &Labels) -> &'static [usize] {
+        match self {
+            Self::Selectors if labels.has("team", "a") => &[0],
+            Self::Selectors => &[1],
+            Self::One | Self::Namespaces | Self::Shards | Self::HandOver => &[0, 1, 2],
+        }
+    }
+}
+
+const SELECTORS: [&str; 2] = ["team=a", "team!=a"];
+
+fn selected(selector: &str) -> Scope {
+    let selector = LabelSelector::parse(selector).expect("a valid selector");
+    Scope { service_selector: Some(selector), ..Scope::default() }
 }
 
 fn scope(namespaces: NamespaceScope) -> Scope {

@@ -135,7 +135,7 @@ impl Simulation {
     pub(crate) fn check_send(&mut self, request: &Request, write: &Write) {
         self.check_version(request.process, write);
         self.check_lease(request.process);
-        self.check_scope(request.process, write);
+        self.check_scope(request, write);
         self.check_absence(request, write);
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use endpointd_engine::{
-    ControllerSettings, Engine, InPlaceCheck, InPlaceSettings, RequestId, Settings,
+    ControllerSettings, Engine, InPlaceCheck, InPlaceSettings, RequestId, ServicesSeen, Settings,
 };
 use endpointd_model::{Controller, Key, LiveRead, Scope, SharedStr, Uid, WatchedResource};
 
@@ -146,7 +146,9 @@ impl Process {
 
     pub fn start(&mut self, setup: &Setup, seed: u64) {
         self.incarnation += 1;
-        self.engine = Some(Engine::new(settings(setup, seed ^ u64::from(self.incarnation))));
+        let mut settings = settings(setup, seed ^ u64::from(self.incarnation));
+        settings.plan.services_seen = services_seen(&self.scope);
+        self.engine = Some(Engine::new(settings));
         self.reset();
     }
 
@@ -227,6 +229,14 @@ fn settings(setup: &Setup, seed: u64) -> Settings {
     };
     settings.controllers = setup.controllers().iter().map(settings_of).collect();
     settings
+}
+
+/// As `endpointd run` sets it.
+fn services_seen(scope: &Scope) -> ServicesSeen {
+    match scope.service_selector {
+        None => ServicesSeen::All,
+        Some(_) => ServicesSeen::Selected,
+    }
 }
 
 /// The position of each watch at some time.

@@ -6,6 +6,7 @@ use endpointd_engine::{EngineStatus, Sizes};
 
 use crate::clock::{Time, monotonic, secs};
 use crate::coverage::Rule;
+use crate::instances::Instances;
 use crate::oracle;
 use crate::script::Check;
 use crate::simulation::Simulation;
@@ -169,8 +170,13 @@ impl Simulation {
         let is_orphan = |key: &endpointd_model::Key, one: &endpointd_model::Endpoints| {
             !self.api.services.contains(key) && !oracle::endpoints::is_lock(one)
         };
-        let n_orphans =
-            self.api.endpoints.iter().filter(|(key, one)| is_orphan(key, one)).count() as u64;
+        let n_orphans = match self.setup.instances {
+            // Whose Service may belong to another instance.
+            Instances::Selectors => 0,
+            Instances::One | Instances::Namespaces | Instances::Shards | Instances::HandOver => {
+                self.api.endpoints.iter().filter(|(key, one)| is_orphan(key, one)).count() as u64
+            }
+        };
         let before = self.n_sent;
         self.restart_all();
         self.advance(RESTART);

@@ -1,14 +1,15 @@
-//! Schedules of instances beside each other, whose scopes are shards.
+//! Schedules of instances beside each other, whose scopes are shards or label selectors.
 
 use std::time::Duration;
 
 use super::Schedule;
-use super::scenarios::{PLAIN_SERVICE, initial_steps, plain_pod, pod};
+use super::scenarios::{OLD, PLAIN_SERVICE, WEB, initial_steps, plain_endpoints, plain_pod, pod};
 use super::targeted::{after, elected, targeted};
 use crate::clock::{millis, secs};
 use crate::instances::Instances;
 use crate::script::{
-    Action, Check, InstanceAction, Place, PodAction, ProcessFault, ServiceAction, Step,
+    Action, Check, EndpointsAction, InstanceAction, Place, PodAction, ProcessFault, ServiceAction,
+    Step,
 };
 
 /// In the namespace of the other shard.
@@ -24,6 +25,8 @@ pub fn all() -> Vec<Schedule> {
             targeted(&format!("shards take over, {apart} ms apart"), handed_over(millis(apart)));
         with(schedule, Instances::HandOver)
     }));
+    let name = "a Service moves between label selectors";
+    schedules.push(with(targeted(name, moved_between_selectors()), Instances::Selectors));
     schedules
 }
 
@@ -74,3 +77,37 @@ fn handed_over(apart: Duration) -> Vec<Step> {
     steps.push(after(Action::Check(Check::Converged), millis(1)));
     steps
 }
+
+/// Of [`Instances::Selectors`], by the labels that the Service gets.
+const OF_TEAM_A: u32 = 0;
+const OF_OTHERS: u32 = 1;
+
+/// Its Endpoints and slices stay while it moves, also while the instance that it moves to is down, and
+/// when the instance that it has left starts again.
+fn moved_between_selectors() -> Vec<Step> {
+    let relabel = |shape| Action::Service(WEB, ServiceAction::Relabel(shape));
+    let mut steps = initial_steps();
+    for shape in [OF_TEAM_A, OF_OTHERS] {
+        steps.extend([
+            after(Action::Process(u8::from(shape == OF_OTHERS), CRASH), millis(1)),
+            after(relabel(shape), secs(20)),
+            after(Action::Check(Check::Converged), millis(1)),
+            after(Action::Pod(pod(0), PodAction::Unready), secs(1)),
+            after(Action::Process(u8::from(shape == OF_TEAM_A), CRASH), secs(20)),
+            after(Action::Pod(pod(0), PodAction::Ready), secs(2)),
+            after(Action::Check(Check::Converged), millis(1)),
+        ]);
+    }
+    // Users write Endpoints of another Service, which are mirrored.
+    steps.extend([
+        after(Action::Service(OLD, ServiceAction::Create(PLAIN_SERVICE)), millis(1)),
+        after(Action::Endpoints(OLD, EndpointsAction::Put(plain_endpoints(2, 0))), secs(1)),
+        after(Action::Service(OLD, ServiceAction::Relabel(OF_TEAM_A)), secs(2)),
+        after(Action::Service(OLD, ServiceAction::Relabel(OF_OTHERS)), secs(2)),
+        after(Action::Process(0, CRASH), secs(20)),
+        after(Action::Check(Check::Converged), millis(1)),
+    ]);
+    steps
+}
+
+const CRASH: ProcessFault = ProcessFault::Crash(Duration::from_secs(5));

@@ -8,7 +8,7 @@ use crate::script::{
 
 pub const WEB: Place = Place { namespace: 0, number: 0 };
 const API: Place = Place { namespace: 0, number: 1 };
-const OLD: Place = Place { namespace: 0, number: 3 };
+pub const OLD: Place = Place { namespace: 0, number: 3 };
 
 /// Shapes, as the workload decodes them: pods of `web` with one IPv4 address on a node, ready.
 const PLAIN_PODS: [u32; 4] = [plain_pod(1, 0), plain_pod(2, 1), plain_pod(3, 0), plain_pod(4, 1)];

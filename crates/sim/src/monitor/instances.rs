@@ -1,12 +1,12 @@
 //! Who may write: the leader of an instance, objects of its scope; and each Service has a writer.
 
 use endpointd_engine::Engine;
-use endpointd_model::{Key, Write};
+use endpointd_model::{Key, WatchedResource, Write};
 
 use crate::coverage::Rule;
 use crate::instances::Instances;
 use crate::process::{Process, RENEW_DEADLINE};
-use crate::simulation::Simulation;
+use crate::simulation::{Request, Simulation};
 
 impl Simulation {
     pub(super) fn check_lease(&mut self, process: usize) {
@@ -20,14 +20,24 @@ impl Simulation {
         }
     }
 
-    pub(super) fn check_scope(&mut self, process: usize, write: &Write) {
-        let (instances, instance) = (self.setup.instances, self.processes[process].instance);
+    /// An object of the namespaces of its scope, for a Service that had labels of its scope in some
+    /// version that the engine may have observed.
+    pub(super) fn check_scope(&mut self, request: &Request, write: &Write) {
+        let instances = self.setup.instances;
+        let instance = self.processes[request.process].instance;
         if instances == Instances::One {
             return;
         }
         self.coverage.count_rule(Rule::OwnScope);
         let key = write.key();
-        if !instances.writers(&key.namespace).contains(&instance) {
+        let is_in_namespace = instances.writers(&key.namespace).contains(&instance);
+        let is_labelled = instances != Instances::Selectors
+            || self.service_of(write).is_some_and(|key| {
+                let since = request.observed.of(WatchedResource::Services);
+                let mut versions = self.api.services.window(&key, since).into_iter().flatten();
+                versions.any(|service| instances.writers_for(&service.labels).contains(&instance))
+            });
+        if !is_in_namespace || !is_labelled {
             self.violate(Rule::OwnScope, || format!("instance {instance} writes {key}"));
         }
     }

@@ -8,6 +8,7 @@ use endpointd_model::{
 };
 
 use super::{endpoints, slices_of};
+use crate::instances::Instances;
 use crate::script::Setup;
 use endpointd_memory_api::MemoryApi;
 
@@ -115,6 +116,10 @@ fn compare_key(api: &MemoryApi, setup: &Setup, key: &Key) -> Vec<String> {
     let slices: Vec<&EndpointSlice> = slices_of(api, key, names::MANAGED_BY_MIRROR).collect();
     let endpoints = api.endpoints.get(key);
     let service = api.services.get(key);
+    if service.is_none() && setup.instances == Instances::Selectors {
+        // The Service may belong to another instance.
+        return Vec::new();
+    }
     let mirrored =
         endpoints.zip(service).filter(|(endpoints, service)| is_mirrored(endpoints, service));
     let Some((endpoints, _)) = mirrored else {

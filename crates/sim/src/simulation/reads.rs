@@ -30,6 +30,7 @@ impl Simulation {
             LiveReadResult::Failed(failure(FailureKind::ServerError))
         } else {
             let found = self.api.read(&read);
+            let found = found.map(|found| self.processes[process].scope.filter_read(found));
             found.unwrap_or_else(|| LiveReadResult::Failed(failure(FailureKind::Unreadable)))
         };
         if found == LiveReadResult::Absent && self.processes[process].incarnation == incarnation {

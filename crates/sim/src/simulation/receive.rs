@@ -1,7 +1,10 @@
-//! What a process receives from a watch: the client drops what is not in its scope.
+//! What a process receives from a watch: the API server selects Services by their labels, and the
+//! client drops what is not in its scope.
 
 use endpointd_engine::Input;
-use endpointd_model::{ObjectEvent, ResourceEvent, SharedStr, WatchSignal, WatchedResource};
+use endpointd_model::{
+    ObjectEvent, ResourceEvent, Scope, Service, SharedStr, WatchSignal, WatchedResource,
+};
 
 use super::Simulation;
 use crate::client_bug::ClientBug;
@@ -14,6 +17,25 @@ pub(super) enum Received {
 }
 
 impl Simulation {
+    /// What the API server sends to a watch with the label selector of the process.
+    pub(super) fn selected(
+        &mut self,
+        process: usize,
+        resource: WatchedResource,
+        (revision, signal): (u64, WatchSignal),
+    ) -> Option<WatchSignal> {
+        let scope = &self.processes[process].scope;
+        let is_filtered = resource == WatchedResource::Services && scope.service_selector.is_some();
+        if !is_filtered || self.has_bug(ClientBug::ScopeNotChecked) {
+            return Some(signal);
+        }
+        let sent = self.api.services.selected_signal(revision, |one| selects(scope, one));
+        if sent.as_ref().is_some_and(|sent| *sent != signal) {
+            self.coverage.count_fault("Service leaves a label selector");
+        }
+        sent
+    }
+
     /// What the client passes on: an object, unless the scope of the process does not contain it.
     pub(super) fn receive(
         &mut self,
@@ -22,7 +44,8 @@ impl Simulation {
         signal: WatchSignal,
         received: Received,
     ) {
-        if !self.is_in_scope(process, resource, &signal) {
+        let is_listed = received == Received::Event || self.is_selected(process, &signal);
+        if !is_listed || !self.is_in_scope(process, resource, &signal) {
             return;
         }
         self.record_received(process, &signal);
@@ -31,6 +54,17 @@ impl Simulation {
             Received::InList => {}
         }
         self.handle_input(process, Input::Watch(resource, signal));
+    }
+
+    /// For an object of a list.
+    fn is_selected(&self, process: usize, signal: &WatchSignal) -> bool {
+        if let WatchSignal::Event(change) = signal
+            && let ResourceEvent::Service(event) = change.as_ref()
+        {
+            let scope = &self.processes[process].scope;
+            return selects(scope, event.object()) || self.has_bug(ClientBug::ScopeNotChecked);
+        }
+        true
     }
 
     fn is_in_scope(&self, process: usize, resource: WatchedResource, signal: &WatchSignal) -> bool {
@@ -76,6 +110,11 @@ impl Simulation {
             self.processes[process].received_versions.insert(version.number());
         }
     }
+}
+
+fn selects(scope: &Scope, service: &Service) -> bool {
+    let label = |key: &str| service.labels.get(key).map(AsRef::as_ref);
+    scope.service_selector.as_ref().is_none_or(|selector| selector.matches(label))
 }
 
 /// Nodes have none.

@@ -70,7 +70,9 @@ impl Simulation {
         if !watch.has_false_list {
             watch.known_since = watch.known_since.max(revision);
         }
-        self.receive(process, resource, signal, Received::Event);
+        if let Some(signal) = self.selected(process, resource, (revision, signal)) {
+            self.receive(process, resource, signal, Received::Event);
+        }
     }
 
     /// A new connection: resumes the watch, or lists if its position is compacted.
