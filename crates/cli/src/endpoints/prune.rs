@@ -26,8 +26,7 @@ pub async fn prune(flags: &PruneFlags) -> Result<String, CliError> {
     })?;
     let client = connect(&flags.connect).await?;
     let scope = flags.namespace.scope(Some(&client));
-    let mut entries = survey::read(&client, &scope).await?;
-    entries.retain(|one| one.purpose == Purpose::Published);
+    let entries = prunable(survey::read(&client, &scope).await?);
     if !flags.confirm {
         return Ok(preview(&entries));
     }
@@ -52,6 +51,12 @@ pub async fn prune(flags: &PruneFlags) -> Result<String, CliError> {
         )),
         probe::Found::Nobody => delete_all(&client, &entries).await,
     }
+}
+
+/// What `--confirm` deletes.
+fn prunable(mut entries: Vec<Entry>) -> Vec<Entry> {
+    entries.retain(|one| one.purpose == Purpose::Published);
+    entries
 }
 
 /// Where a controller could run that writes some of them.
@@ -125,7 +130,98 @@ fn so_far(counts: &BTreeMap<&str, usize>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use endpointd_model::names;
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// The Service of some Endpoints.
+    #[derive(Clone, Copy)]
+    enum Of {
+        Nothing,
+        OtherNamespace,
+        Service { kind: Option<&'static str>, selector: Selector },
+    }
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Selector {
+        Absent,
+        Null,
+        Empty,
+        App,
+    }
+
+    fn all_services() -> Vec<Of> {
+        let mut all = vec![Of::Nothing, Of::OtherNamespace];
+        for kind in [None, Some("ClusterIP"), Some("ExternalName")] {
+            for selector in [Selector::Absent, Selector::Null, Selector::Empty, Selector::App] {
+                all.push(Of::Service { kind, selector });
+            }
+        }
+        all
+    }
+
+    fn service(name: &str, of: Of) -> Option<Value> {
+        let mut service = json!({"metadata": {"namespace": "shop", "name": name}, "spec": {}});
+        match of {
+            Of::Nothing => return None,
+            Of::OtherNamespace => {
+                service["metadata"]["namespace"] = json!("web");
+                service["spec"]["selector"] = json!({"app": "web"});
+            }
+            Of::Service { kind, selector } => {
+                if let Some(kind) = kind {
+                    service["spec"]["type"] = json!(kind);
+                }
+                match selector {
+                    Selector::Absent => {}
+                    Selector::Null => service["spec"]["selector"] = Value::Null,
+                    Selector::Empty => service["spec"]["selector"] = json!({}),
+                    Selector::App => service["spec"]["selector"] = json!({"app": "web"}),
+                }
+            }
+        }
+        Some(service)
+    }
+
+    /// All combinations of what decides, in one cluster, listed in any order.
+    #[test]
+    fn only_what_a_controller_publishes_for_a_service_with_selector_is_deleted() {
+        let (mut endpoints, mut services, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+        let managers = [None, Some("endpoint-controller"), Some("a-user"), Some("")];
+        for of in all_services() {
+            for manager in managers {
+                for is_lock in [false, true] {
+                    let name = format!("web-{:03}", endpoints.len());
+                    let labels = manager.map(|one| json!({names::ENDPOINTS_MANAGED_BY: one}));
+                    let annotations = is_lock.then(|| json!({names::LEADER: "{}"}));
+                    services.extend(service(&name, of));
+                    endpoints.push(json!({"metadata": {
+                        "namespace": "shop", "name": name, "uid": format!("uid-{name}"),
+                        "resourceVersion": "7", "labels": labels, "annotations": annotations,
+                    }}));
+                    let publishes = matches!(
+                        of,
+                        Of::Service { kind: None | Some("ClusterIP"), selector: Selector::App }
+                    );
+                    if publishes && manager == Some("endpoint-controller") && !is_lock {
+                        expected.push(format!("shop/{name}"));
+                    }
+                }
+            }
+        }
+        assert_eq!((endpoints.len(), expected.len()), (14 * 4 * 2, 2));
+        for turn in 0..endpoints.len() {
+            endpoints.rotate_left(turn);
+            services.reverse();
+            let found = prunable(survey::survey(&endpoints, &services));
+            let keys: Vec<String> = found.iter().map(Entry::key).collect();
+            assert_eq!(keys, expected);
+            let are_named =
+                |one: &Entry| one.uid == format!("uid-{}", one.name) && one.resource_version == "7";
+            assert!(found.iter().all(are_named), "a delete names what was read: {found:?}");
+        }
+    }
 
     #[test]
     fn a_write_in_the_last_seconds_is_recent() {
