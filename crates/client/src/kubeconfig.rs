@@ -94,6 +94,20 @@ pub fn summary(options: &ConnectOptions) -> Result<KubeconfigSummary, ConnectErr
     })
 }
 
+/// Our extension of the cluster. A kubeconfig that cannot be read has none: whoever connects with it
+/// says why.
+pub fn extension(options: &ConnectOptions) -> Option<Value> {
+    let kubeconfig = config::read_kubeconfig(options).ok()??;
+    let wanted = config::wanted_context(&kubeconfig, options).ok()?;
+    let context = kubeconfig.contexts.iter().find(|one| one.name == wanted)?.context.as_ref()?;
+    let cluster = kubeconfig.clusters.iter().find(|one| one.name == context.cluster)?;
+    ours(cluster.cluster.as_ref()?.extensions.as_deref()?).cloned()
+}
+
+fn ours(extensions: &[NamedExtension]) -> Option<&Value> {
+    Some(&extensions.iter().find(|one| one.name == EXTENSION)?.extension)
+}
+
 fn certificate_authority(cluster: &Cluster) -> Result<Option<String>, ConnectError> {
     if let Some(authority) = &cluster.certificate_authority_data {
         return Ok(Some(authority.clone()));
@@ -107,8 +121,7 @@ fn certificate_authority(cluster: &Cluster) -> Result<Option<String>, ConnectErr
 }
 
 fn uid(extensions: &[NamedExtension]) -> Option<String> {
-    let ours = extensions.iter().find(|one| one.name == EXTENSION)?;
-    ours.extension.get("uid")?.as_str().map(str::to_owned)
+    ours(extensions)?.get("uid")?.as_str().map(str::to_owned)
 }
 
 fn credentials(user: &AuthInfo) -> Credentials {
@@ -192,6 +205,18 @@ tls-server-name: api, certificate-authority-data: UEVN"#;
         assert_eq!(found.tls_server_name.as_deref(), Some("api"));
         let end = Timestamp::from_second(1_700_000_000).expect("a time");
         assert_eq!(found.credentials, Credentials::TokenUntil(end));
+    }
+
+    #[test]
+    fn the_extension_is_that_of_the_cluster() {
+        let found = extension(&options(
+            "{}",
+            "extensions: [{name: other, extension: {zones: keep}},
+{name: endpointd, extension: {zones: drop}}]",
+        ));
+        assert_eq!(found, Some(serde_json::json!({"zones": "drop"})));
+        assert_eq!(extension(&options("{}", "tls-server-name: api")), None);
+        assert_eq!(extension(&options("{", "")), None, "it cannot be read");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use client::Client;
 pub use connect::{ConnectError, ConnectOptions};
 pub use kubeconfig::{
     Credentials, EXTENSION as KUBECONFIG_EXTENSION, KubeconfigSummary, KubeconfigText,
-    credentials_of, summary as kubeconfig_summary,
+    credentials_of, extension as kubeconfig_extension, summary as kubeconfig_summary,
 };
 pub use now::Now;
 pub use port_forward::{PodConnection, PortForwarder};

@@ -64,6 +64,8 @@ impl Membership {
         ClusterOptions {
             directory: self.directory.clone(),
             limits: LIMITS,
+            // Its kubeconfigs have no settings.
+            parse_duration: |_| None,
             lease_namespace: LEASE_NAMESPACE.into(),
             user_agent: user_agent.to_owned(),
         }

@@ -5,6 +5,7 @@ mod connection;
 mod directory;
 mod identity;
 mod leases;
+mod overrides;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Interval, interval};
 
 use self::identity::Identity;
+use self::overrides::ParseDuration;
 use crate::supervisor::Supervisor;
 
 /// Signals that wait for the engine. A full channel slows the watches down.
@@ -32,6 +34,8 @@ pub struct ClusterOptions {
     /// The kubeconfigs.
     pub directory: PathBuf,
     pub limits: ContactLimits,
+    /// For the settings of one cluster.
+    pub parse_duration: ParseDuration,
     /// The namespace of the Leases that say when a cluster was in contact last.
     pub lease_namespace: SharedStr,
     pub user_agent: String,

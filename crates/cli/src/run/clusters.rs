@@ -10,6 +10,7 @@ use endpointd_runtime::ClusterOptions;
 use super::flags::{ClusterFlags, Flags};
 use super::resolve::time;
 use crate::cli_error::CliError;
+use crate::duration::parse_duration;
 
 /// None if the controller does not run.
 pub fn settings(
@@ -78,6 +79,7 @@ pub fn others(
     Ok(Some(ClusterOptions {
         directory,
         limits,
+        parse_duration,
         lease_namespace: lease_namespace.into(),
         user_agent: user_agent.to_owned(),
     }))

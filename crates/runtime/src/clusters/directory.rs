@@ -14,7 +14,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::identity::Identity;
-use super::{Connected, Message, Shared, connection, leases};
+use super::overrides::{self, Overrides};
+use super::{ClusterOptions, Connected, Message, Shared, connection, leases};
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -121,13 +122,22 @@ impl Directory {
         });
         tracing::info!(cluster = %id, "a kubeconfig is new or has changed");
         let last_contact = leases::last_contact(&self.shared, &id).await;
-        let (limits, zones) = (self.shared.options.limits, Zones::default());
+        let Overrides { limits, zones } = self.overrides(&id, &path);
         self.shared.tell(&id, SourceInput::Configured { limits, zones, last_contact }).await;
         let task = self.start(&id, path.clone());
         let known = Known { path, hash, task, started: Instant::now(), missing: None };
         if let Some(old) = self.known.insert(id, known) {
             old.task.abort();
         }
+    }
+
+    /// Where they are wrong, the flags count.
+    fn overrides(&self, id: &ClusterId, kubeconfig: &Path) -> Overrides {
+        let ClusterOptions { limits, parse_duration, .. } = self.shared.options;
+        overrides::of(kubeconfig, limits, parse_duration).unwrap_or_else(|reason| {
+            tracing::warn!(cluster = %id, reason, "settings of a cluster are not used");
+            Overrides { limits, zones: Zones::default() }
+        })
     }
 
     fn start(&mut self, id: &ClusterId, path: PathBuf) -> AbortHandle {
