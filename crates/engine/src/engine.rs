@@ -157,6 +157,7 @@ impl Engine {
             is_leading: self.is_leading,
             watches: self.observed.watch_statuses(now),
             sources: self.sources.statuses(now),
+            import_conflicts: self.sources.conflicts(),
             deletion_limiter: self.deletion_limiter.status(n_endpoints, now),
             throttled_for: self.outage.remaining(now),
             ..status::of_keys(&self.controllers, &self.observed, now)
@@ -187,6 +188,7 @@ impl Engine {
     fn stop(&mut self, now: MonotonicTime) {
         self.controllers.clear(now);
         self.first_plans.clear();
+        self.sources.imported.clear();
         for id in self.syncs.take_unsent_writes() {
             self.on_write_result(id, WriteResult::NotLeader, now);
         }
@@ -315,7 +317,11 @@ impl Engine {
 
     /// Records what a plan reports, and sends its writes, unless something must be read first.
     fn carry_out(&mut self, work: Work, planned: Planned, now: MonotonicTime) {
-        let Planned { mut plan, assumptions, shared_reads, unlisted: _, placement } = planned;
+        let Planned { mut plan, assumptions, shared_reads, unlisted: _, placement, import } =
+            planned;
+        if let Some(report) = import {
+            self.sources.imported.record(&work.owner.key, report);
+        }
         let additions_due = self.take_additions(&work, &mut plan, now);
         let placement = if additions_due.is_some() { placement.repeated() } else { placement };
         self.controllers.of_mut(&work.owner).keys.record_placement(&work.owner.key, placement);

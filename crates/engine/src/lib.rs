@@ -5,6 +5,7 @@
 
 mod time;
 
+mod imported;
 mod input;
 mod settings;
 mod sources;
@@ -55,6 +56,7 @@ pub use endpointd_plan::{
     AnnotationPolicy, ContactLimits, KubeconfigFile, OrphanPolicy, ServicesSeen, SourceState, Zones,
 };
 pub use engine::Engine;
+pub use imported::ImportedCounts;
 pub use input::{Effect, Input, RequestId, SourceInput};
 pub use inspect::{
     Consumer, EndpointCounts, EndpointSource, RequestedImport, SLICES_SHOWN_MAX, ServiceDetail,

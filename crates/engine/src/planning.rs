@@ -16,6 +16,7 @@ use crate::MonotonicTime;
 use crate::absence::Assumptions;
 use crate::cache::{Cache, EndpointsInputs};
 use crate::controllers::ControllerState;
+use crate::imported::ImportReport;
 use crate::in_place::{self, PlacementChange};
 use crate::key_table::KeyTable;
 use crate::sources::Sources;
@@ -32,6 +33,8 @@ pub struct Planned {
     /// key have been compared with what was published before the start.
     pub unlisted: Option<BTreeSet<SharedStr>>,
     pub placement: PlacementChange,
+    /// What the plan of an import has found.
+    pub import: Option<ImportReport>,
 }
 
 /// A panic in a plan is a bug that must not stop the other keys: it fails this key only.
@@ -119,7 +122,7 @@ fn plan_key(
     if is_of_pods(controller.settings.controller) && cache.has_unlisted_pods(&key.namespace) {
         shared_reads.push(LiveRead::Pods(key.namespace.clone()));
     }
-    Planned { plan, assumptions, shared_reads, unlisted, placement }
+    Planned { plan, assumptions, shared_reads, unlisted, placement, import: None }
 }
 
 fn plan_endpoints(

@@ -9,10 +9,12 @@ use endpointd_model::{
     PublishedResource, SliceManagers, Timestamp, WatchSignal, WatchedResource,
 };
 use endpointd_plan::{
-    Access, Contact, ContactLimits, Knowledge, KubeconfigFile, SourceState, Zones, source_states,
+    Access, ConflictKind, Contact, ContactLimits, Knowledge, KubeconfigFile, SourceState, Zones,
+    source_states,
 };
 
 use crate::cache::Cache;
+use crate::imported::{Imported, ImportedCounts};
 use crate::observed::{Observed, Reaction};
 use crate::settings::ClusterSetSettings;
 use crate::{MonotonicTime, WatchStatus};
@@ -32,6 +34,7 @@ pub struct Sources {
     clock: Option<(MonotonicTime, Timestamp)>,
     is_listed: bool,
     refused_families: BTreeSet<Family>,
+    pub imported: Imported,
 }
 
 /// While lists of a cluster are incomplete, so long: one of its Services may be new, and its export
@@ -68,6 +71,8 @@ pub struct SourceStatus {
     pub watches: Vec<WatchStatus>,
     pub n_exports: usize,
     pub n_slices: usize,
+    /// Those that are imported.
+    pub endpoints: ImportedCounts,
 }
 
 /// A state that is another one now.
@@ -86,7 +91,13 @@ impl Sources {
             clock: None,
             is_listed: false,
             refused_families: BTreeSet::new(),
+            imported: Imported::default(),
         }
+    }
+
+    /// How many imports have a conflict of each kind; empty if the controller does not run.
+    pub fn conflicts(&self) -> Vec<(ConflictKind, usize)> {
+        self.settings.as_ref().map_or_else(Vec::new, |_| self.imported.conflicts())
     }
 
     pub fn settings(&self) -> Option<&ClusterSetSettings> {
@@ -202,6 +213,7 @@ impl Sources {
             watches: source.observed.watch_statuses(now),
             n_exports: source.cache().n_objects(WatchedResource::ServiceExports),
             n_slices: source.cache().n_objects(WatchedResource::Slices),
+            endpoints: self.imported.endpoints_of(cluster),
         };
         self.clusters.iter().map(status).collect()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use endpointd_model::{
     Controller, Key, ResourceVersion, SharedStr, SourceReason, TrafficDistribution, WatchedResource,
 };
-use endpointd_plan::ExclusionReason;
+use endpointd_plan::{ConflictKind, ExclusionReason};
 
 use crate::MonotonicTime;
 use crate::controllers::{ControllerState, Controllers};
@@ -27,6 +27,8 @@ pub struct EngineStatus {
     pub watches: Vec<WatchStatus>,
     /// The other clusters of the set, sorted.
     pub sources: Vec<SourceStatus>,
+    /// How many imports have a conflict of each kind.
+    pub import_conflicts: Vec<(ConflictKind, usize)>,
     /// In the order of [`Controller::ALL`], only those that run.
     pub controllers: Vec<ControllerStatus>,
     /// Keys that are queued, in flight, failed, or contested: failed first, at most [`KEYS_MAX`].

@@ -18,6 +18,7 @@ pub fn render_json(status: &EngineStatus) -> Value {
         is_leading,
         watches,
         sources,
+        import_conflicts,
         controllers,
         keys,
         n_keys_not_shown,
@@ -30,6 +31,11 @@ pub fn render_json(status: &EngineStatus) -> Value {
         "ready": status.is_ready(),
         "leader": is_leading,
         "watches": watches.iter().map(watch_row).collect::<Vec<_>>(),
+        "importConflicts": import_conflicts
+            .iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(kind, n)| (kind.as_str().to_owned(), json!(n)))
+            .collect::<serde_json::Map<_, _>>(),
         "clusters": sources.iter().map(source_row).collect::<Vec<_>>(),
         "controllers": controllers.iter().map(controller_row).collect::<Vec<_>>(),
         "keys": keys.iter().map(key_row).collect::<Vec<_>>(),
@@ -105,6 +111,7 @@ fn source_row(source: &SourceStatus) -> Value {
         watches,
         n_exports,
         n_slices,
+        endpoints,
     } = source;
     json!({
         "cluster": cluster.as_str(),
@@ -114,6 +121,8 @@ fn source_row(source: &SourceStatus) -> Value {
         "denied": is_denied,
         "exports": n_exports,
         "slices": n_slices,
+        "endpoints": endpoints.n,
+        "readyEndpoints": endpoints.n_ready,
         "watches": watches.iter().map(watch_row).collect::<Vec<_>>(),
     })
 }

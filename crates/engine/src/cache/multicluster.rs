@@ -14,6 +14,24 @@ use super::published::PublishedObject;
 use super::{Cache, DirtyKeys, ListEpoch, Origin};
 use crate::queue::Priority;
 
+/// The objects of a resource, shared or not.
+macro_rules! table {
+    ($all:ident, $resource:ident, $($borrow:tt)+) => {
+        match $resource {
+            WatchedResource::Namespaces => Some($($borrow)+ $all.namespaces),
+            WatchedResource::ServiceExports => Some($($borrow)+ $all.exports),
+            WatchedResource::ServiceImports => Some($($borrow)+ $all.imports),
+            WatchedResource::DerivedServices => Some($($borrow)+ $all.derived),
+            WatchedResource::Services
+            | WatchedResource::Pods
+            | WatchedResource::Nodes
+            | WatchedResource::Endpoints
+            | WatchedResource::Slices
+            | WatchedResource::ReferenceGrants => None,
+        }
+    };
+}
+
 #[derive(Debug)]
 pub struct MultiCluster {
     place: Place,
@@ -72,18 +90,7 @@ impl MultiCluster {
         resource: WatchedResource,
         key: &Key,
     ) -> Option<&mut Freshness> {
-        match resource {
-            WatchedResource::Namespaces => self.namespaces.freshness_mut(key),
-            WatchedResource::ServiceExports => self.exports.freshness_mut(key),
-            WatchedResource::ServiceImports => self.imports.freshness_mut(key),
-            WatchedResource::DerivedServices => self.derived.freshness_mut(key),
-            WatchedResource::Services
-            | WatchedResource::Pods
-            | WatchedResource::Nodes
-            | WatchedResource::Endpoints
-            | WatchedResource::Slices
-            | WatchedResource::ReferenceGrants => None,
-        }
+        self.table_mut(resource)?.freshness_mut(key)
     }
 
     pub(super) fn keys_of_resource(
@@ -95,18 +102,11 @@ impl MultiCluster {
     }
 
     fn table(&self, resource: WatchedResource) -> Option<&dyn Table> {
-        match resource {
-            WatchedResource::Namespaces => Some(&self.namespaces),
-            WatchedResource::ServiceExports => Some(&self.exports),
-            WatchedResource::ServiceImports => Some(&self.imports),
-            WatchedResource::DerivedServices => Some(&self.derived),
-            WatchedResource::Services
-            | WatchedResource::Pods
-            | WatchedResource::Nodes
-            | WatchedResource::Endpoints
-            | WatchedResource::Slices
-            | WatchedResource::ReferenceGrants => None,
-        }
+        table!(self, resource, &)
+    }
+
+    fn table_mut(&mut self, resource: WatchedResource) -> Option<&mut dyn Table> {
+        table!(self, resource, &mut)
     }
 
     fn owner_of_derived(&self, derived: &Key) -> Option<Key> {

@@ -16,6 +16,7 @@ use super::Planned;
 use crate::MonotonicTime;
 use crate::absence::Assumptions;
 use crate::cache::Cache;
+use crate::imported::ImportReport;
 use crate::sources::Sources;
 
 /// Namespaces of the cluster itself, which are never imported into.
@@ -94,6 +95,7 @@ pub fn plan(cache: &Cache, sources: &Sources, key: &Key, now: MonotonicTime) -> 
         settings: &settings.plan,
     };
     let plan = endpointd_plan::multicluster(&snapshot);
+    let import = Some(ImportReport::of(&plan));
     let exporters = cache.import(key).map_or(&[][..], |import| &import.status.clusters);
     let mut absences = Absences {
         home: &home,
@@ -112,7 +114,7 @@ pub fn plan(cache: &Cache, sources: &Sources, key: &Key, now: MonotonicTime) -> 
     let assumptions = Assumptions { absent, present: Vec::new() };
     let shared_reads = reads_elsewhere.into_iter().collect();
     let plan = Plan { writes, ..Plan::default() };
-    Planned { plan, assumptions, shared_reads, ..Planned::default() }
+    Planned { plan, assumptions, shared_reads, import, ..Planned::default() }
 }
 
 /// The clusters that export the Service, and those of which nobody knows whether they do.

@@ -3,8 +3,9 @@
 
 use endpointd_engine::Settings;
 use endpointd_model::{
-    ClusterIp, EndpointAddress, Endpoints, Family, Key, Labels, Meta, Node, Object, Pod, PodIp,
-    PodIps, Protocol, PublishedResource, Readiness, Service, ServicePort, Subset, TargetPort, Uid,
+    ClusterIp, Endpoint, EndpointAddress, EndpointPort, EndpointSlice, Endpoints, Family, Key,
+    Labels, Meta, Node, Object, Pod, PodIp, PodIps, Protocol, PublishedResource, Readiness,
+    Service, ServicePort, Subset, TargetPort, Uid, names,
 };
 
 use crate::cluster::Cluster;
@@ -55,6 +56,35 @@ pub fn pod(name: &str) -> Pod {
 
 pub fn node(name: &str) -> Node {
     Node { name: name.into(), is_ready: true, ..Node::default() }
+}
+
+/// A slice that the endpointslice controller has written; an address with `!` is not ready.
+pub fn slice_of(service: &Key, name: &str, addresses: &[&str]) -> EndpointSlice {
+    let endpoint = |address: &&str| {
+        let mut endpoint = Endpoint {
+            addresses: vec![address.trim_end_matches('!').into()],
+            ..Endpoint::default()
+        };
+        endpoint.conditions.ready = Some(!address.ends_with('!'));
+        endpoint
+    };
+    let labels =
+        [(names::SERVICE_NAME, &*service.name), (names::MANAGED_BY, names::MANAGED_BY_SLICES)];
+    EndpointSlice {
+        meta: Meta {
+            namespace: service.namespace.clone(),
+            name: name.into(),
+            labels: labels.into_iter().collect(),
+            ..Meta::default()
+        },
+        endpoints: addresses.iter().map(endpoint).collect(),
+        ports: vec![EndpointPort {
+            name: Some("".into()),
+            port: Some(80),
+            ..EndpointPort::default()
+        }],
+        ..EndpointSlice::default()
+    }
 }
 
 pub fn unready(pod: &mut Pod) {

@@ -10,7 +10,7 @@ use endpointd_model::{EndpointSlice, Timestamp, names};
 use endpointd_plan::KubeconfigFile;
 use endpointd_rng::SplitMix64;
 
-use crate::clusters::{ClusterSet, EXPORT, export, id, key, populate, slice};
+use crate::clusters::set::{ClusterSet, EXPORT, export, id, key, populate, slice};
 
 const REMOTES: [&str; 2] = ["eu1", "us1"];
 const HISTORIES: u64 = 150;

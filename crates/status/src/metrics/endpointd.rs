@@ -157,7 +157,7 @@ impl EndpointdMetrics {
     }
 
     pub fn set_gauges(&self, status: &EngineStatus, age: Duration) {
-        self.sources.set(&status.sources, age);
+        self.sources.set(&status.sources, &status.import_conflicts, age);
         let gauges = &self.gauges;
         gauges.snapshot_age.set(age.as_secs_f64());
         // A status without watches is the default one: nothing is watched yet.

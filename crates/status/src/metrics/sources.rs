@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use endpointd_engine::SourceStatus;
-use endpointd_plan::SourceState;
+use endpointd_engine::{ImportedCounts, SourceStatus};
+use endpointd_plan::{ConflictKind, SourceState};
 use prometheus::GaugeVec;
 
 use super::family::Families;
@@ -12,6 +12,9 @@ pub(super) struct SourceGauges {
     state: GaugeVec,
     last_contact: GaugeVec,
     exports: GaugeVec,
+    slices: GaugeVec,
+    endpoints: GaugeVec,
+    conflicts: GaugeVec,
 }
 
 impl SourceGauges {
@@ -32,12 +35,37 @@ impl SourceGauges {
                 "ServiceExports of another cluster",
                 &["cluster"],
             ),
+            slices: families.gauge(
+                "endpointd_source_cluster_slices",
+                "EndpointSlices of another cluster, those of Services that it does not export \
+                 included",
+                &["cluster"],
+            ),
+            endpoints: families.gauge(
+                "endpointd_source_cluster_endpoints",
+                "Imported endpoints of another cluster, by whether they are ready here",
+                &["cluster", "ready"],
+            ),
+            conflicts: families.gauge(
+                "endpointd_import_conflicts",
+                "Imports whose exports disagree, by the reason of the condition",
+                &["reason"],
+            ),
         }
     }
 
-    pub fn set(&self, sources: &[SourceStatus], age: Duration) {
-        for gauges in [&self.state, &self.last_contact, &self.exports] {
+    pub fn set(
+        &self,
+        sources: &[SourceStatus],
+        conflicts: &[(ConflictKind, usize)],
+        age: Duration,
+    ) {
+        let Self { state, last_contact, exports, slices, endpoints, conflicts: by_reason } = self;
+        for gauges in [state, last_contact, exports, slices, endpoints, by_reason] {
             gauges.reset();
+        }
+        for (kind, n) in conflicts {
+            by_reason.with_label_values(&[kind.as_str()]).set(*n as f64);
         }
         for source in sources {
             let cluster = source.cluster.as_str();
@@ -51,6 +79,11 @@ impl SourceGauges {
                 gauge.set((contact_age + age).as_secs_f64());
             }
             self.exports.with_label_values(&[cluster]).set(source.n_exports as f64);
+            let ImportedCounts { n, n_ready } = source.endpoints;
+            for (ready, n) in [("true", n_ready), ("false", n - n_ready)] {
+                self.endpoints.with_label_values(&[cluster, ready]).set(n as f64);
+            }
+            self.slices.with_label_values(&[cluster]).set(source.n_slices as f64);
         }
     }
 }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use endpointd_engine::{
-    ControllerStatus, DeletionLimiterStatus, EngineStatus, HintsKind, KeyState, KeyStatus, Sizes,
-    SyncResult, SyncSummary, WatchStatus,
+    ControllerStatus, DeletionLimiterStatus, EngineStatus, HintsKind, ImportedCounts, KeyState,
+    KeyStatus, Sizes, SourceStatus, SyncResult, SyncSummary, WatchStatus,
 };
 use endpointd_model::{
-    BadAddress, Controller, Key, SourceReason, TopologyMode, TrafficDistribution, WatchedResource,
+    BadAddress, ClusterId, Controller, Key, SourceReason, TopologyMode, TrafficDistribution,
+    WatchedResource,
 };
-use endpointd_plan::{Counts, ExclusionReason};
+use endpointd_plan::{ConflictKind, Counts, ExclusionReason, SourceState};
 use endpointd_status::{KeyQueries, LeadershipStatus, ProcessInfo, StatusHandle};
 
 pub fn engine_status() -> EngineStatus {
@@ -64,7 +65,18 @@ pub fn engine_status() -> EngineStatus {
             deletions_per_minute_max: 20,
         },
         throttled_for: Some(secs(9)),
-        sources: Vec::new(),
+        sources: vec![SourceStatus {
+            cluster: ClusterId::parse("eu1").expect("a DNS label"),
+            state: SourceState::InSync,
+            last_contact: None,
+            last_contact_age: Some(secs(2)),
+            is_denied: false,
+            watches: Vec::new(),
+            n_exports: 3,
+            n_slices: 5,
+            endpoints: ImportedCounts { n: 8, n_ready: 6 },
+        }],
+        import_conflicts: vec![(ConflictKind::Port, 1), (ConflictKind::Type, 0)],
     }
 }
 

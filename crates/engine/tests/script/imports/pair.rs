@@ -3,8 +3,8 @@
 use endpointd_engine::{ControllerSettings, Settings};
 use endpointd_memory_api::NamespaceState;
 use endpointd_model::{
-    ClusterIp, Controller, CrossNamespace, Endpoint, EndpointPort, EndpointSlice, Family,
-    GrantedFrom, GrantedTo, Key, Labels, Meta, Object, ReferenceGrant, Service, Uid, names,
+    ClusterIp, Controller, CrossNamespace, EndpointSlice, Family, GrantedFrom, GrantedTo, Key,
+    Labels, Object, ReferenceGrant, Service, Uid,
 };
 
 use crate::cluster::Cluster;
@@ -41,30 +41,7 @@ pub fn service(key: &Key, from: Option<&str>, to: Option<&str>) -> Service {
 
 /// A slice of the source; an address with `!` is not ready.
 pub fn slice(name: &str, addresses: &[&str]) -> EndpointSlice {
-    let endpoint = |address: &&str| {
-        let mut endpoint = Endpoint {
-            addresses: vec![address.trim_end_matches('!').into()],
-            ..Endpoint::default()
-        };
-        endpoint.conditions.ready = Some(!address.ends_with('!'));
-        endpoint
-    };
-    let labels = [(names::SERVICE_NAME, "postgres"), (names::MANAGED_BY, names::MANAGED_BY_SLICES)];
-    EndpointSlice {
-        meta: Meta {
-            namespace: "data".into(),
-            name: name.into(),
-            labels: labels.into_iter().collect(),
-            ..Meta::default()
-        },
-        endpoints: addresses.iter().map(endpoint).collect(),
-        ports: vec![EndpointPort {
-            name: Some("".into()),
-            port: Some(80),
-            ..EndpointPort::default()
-        }],
-        ..EndpointSlice::default()
-    }
+    objects::slice_of(&source(), name, addresses)
 }
 
 pub fn grant(namespace: &str) -> ReferenceGrant {
