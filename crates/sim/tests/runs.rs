@@ -16,6 +16,18 @@ fn equal_seeds_give_equal_traces() {
 }
 
 #[test]
+fn runs_with_several_clusters_are_deterministic_and_break_no_rule() {
+    let all = fault_schedules();
+    let of_clusters = all.iter().filter(|one| one.name.starts_with("clusters, seed "));
+    for schedule in of_clusters.take(10) {
+        let options = RunOptions { with_trace: true, ..schedule.options };
+        let one = run_with(&schedule.script, options);
+        assert_eq!(one.violation, None, "{}", schedule.name);
+        assert_eq!(one.trace, run_with(&schedule.script, options).trace, "{}", schedule.name);
+    }
+}
+
+#[test]
 fn forty_seeds_break_no_rule() {
     for seed in 0..40 {
         let result = run_script(&script_of(seed, 1000));
