@@ -177,7 +177,11 @@ fn plan_slice<'a>(
         |family: &endpointd_model::Family| AddressType::from(*family) == slice.address_type;
     let family = families(service).into_iter().find(is_of_type)?;
     let is_managed = !template.observed(&[*slice]).is_empty();
-    if !is_managed || pods.iter().any(|pod| pod.node == NodeState::Unknown) {
+    // Whether a slice without endpoints is needed, and with which ports, depends on pods elsewhere.
+    if !is_managed
+        || slice.endpoints.is_empty()
+        || pods.iter().any(|pod| pod.node == NodeState::Unknown)
+    {
         return None;
     }
     let groups = PodsByName::of(service, pods).publish(family, &[*slice]);

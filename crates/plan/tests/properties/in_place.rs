@@ -14,7 +14,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::generators::{ByteSource, Case, decode, key};
 
-const CASES: u32 = 4_000;
+const CASES: u32 = 20_000;
 const STEPS: usize = 12;
 
 /// What a caller remembers between two plans.
@@ -144,4 +144,17 @@ fn a_plan_in_place_is_the_plan_of_the_whole_service() {
     });
     result.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(n_in_place.get() > CASES as usize, "only {} plans in place", n_in_place.get());
+}
+
+/// A slice without endpoints lost a write. It stays for pods that other slices publish.
+#[test]
+fn a_slice_without_endpoints_is_not_planned_alone() {
+    let state = [
+        0, 0, 12, 0, 0, 27, 0, 0, 0, 0, 153, 0, 0, 0, 0, 0, 0, 0, 0, 72, 243, 0, 0, 0, 0, 101, 4,
+        12, 0, 0, 140, 0, 0, 153, 34, 188, 4, 90, 0, 0, 0, 55, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        174, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 23, 0, 4, 0, 0, 0, 8, 0,
+        0, 0, 0,
+    ];
+    let changes = [45, 0, 0, 143, 62, 0, 0, 0, 0, 0, 0, 0, 159, 54];
+    check(decode(Controller::Slices, &state), &changes);
 }
