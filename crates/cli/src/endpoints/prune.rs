@@ -189,25 +189,24 @@ mod tests {
     fn only_what_a_controller_publishes_for_a_service_with_selector_is_deleted() {
         let (mut endpoints, mut services, mut expected) = (Vec::new(), Vec::new(), Vec::new());
         let managers = [None, Some("endpoint-controller"), Some("a-user"), Some("")];
-        for of in all_services() {
-            for manager in managers {
-                for is_lock in [false, true] {
-                    let name = format!("web-{:03}", endpoints.len());
-                    let labels = manager.map(|one| json!({names::ENDPOINTS_MANAGED_BY: one}));
-                    let annotations = is_lock.then(|| json!({names::LEADER: "{}"}));
-                    services.extend(service(&name, of));
-                    endpoints.push(json!({"metadata": {
-                        "namespace": "shop", "name": name, "uid": format!("uid-{name}"),
-                        "resourceVersion": "7", "labels": labels, "annotations": annotations,
-                    }}));
-                    let publishes = matches!(
-                        of,
-                        Of::Service { kind: None | Some("ClusterIP"), selector: Selector::App }
-                    );
-                    if publishes && manager == Some("endpoint-controller") && !is_lock {
-                        expected.push(format!("shop/{name}"));
-                    }
-                }
+        let locks = managers.iter().flat_map(|manager| [(*manager, false), (*manager, true)]);
+        let locks: Vec<(Option<&str>, bool)> = locks.collect();
+        let all = all_services().into_iter().flat_map(|of| locks.iter().map(move |one| (of, one)));
+        for (of, &(manager, is_lock)) in all {
+            let name = format!("web-{:03}", endpoints.len());
+            let labels = manager.map(|one| json!({names::ENDPOINTS_MANAGED_BY: one}));
+            let annotations = is_lock.then(|| json!({names::LEADER: "{}"}));
+            services.extend(service(&name, of));
+            endpoints.push(json!({"metadata": {
+                "namespace": "shop", "name": name, "uid": format!("uid-{name}"),
+                "resourceVersion": "7", "labels": labels, "annotations": annotations,
+            }}));
+            let publishes = matches!(
+                of,
+                Of::Service { kind: None | Some("ClusterIP"), selector: Selector::App }
+            );
+            if publishes && manager == Some("endpoint-controller") && !is_lock {
+                expected.push(format!("shop/{name}"));
             }
         }
         assert_eq!((endpoints.len(), expected.len()), (14 * 4 * 2, 2));
