@@ -177,7 +177,7 @@ fn types_are_explained_and_resources_listed() {
     let explained = kubectl.run("explain deployment.spec.template.spec.containers.image");
     assert!(explained.contains("FIELD: image <string>"), "{explained}");
     let resources = kubectl.run("api-resources --no-headers");
-    assert_eq!(resources.lines().count(), 13, "{resources}");
+    assert_eq!(resources.lines().count(), 15, "{resources}");
     let output =
         kubectl.try_run("create -f -", "kind: Pod\napiVersion: v1\nspec: {containerz: []}\n");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
