@@ -16,6 +16,10 @@ use serde_json::{Map, Value, json};
 use crate::{explain_agrees, run};
 
 const WORLDS: &str = include_str!("../../../../crates/explain/tests/explain/worlds.txt");
+const DEFINITIONS: [&str; 2] = [
+    include_str!("../../../../deploy/multicluster/serviceexports.yaml"),
+    include_str!("../../../../deploy/multicluster/serviceimports.yaml"),
+];
 /// What a world cannot be, if a controller is running and the API server validates objects.
 const NOT_APPLIED: &[(&str, &str)] = &[
     ("EPD114", "the controller overwrites what another client has written"),
@@ -27,6 +31,7 @@ const NOT_APPLIED: &[(&str, &str)] = &[
     ("EPD704", "invalid addresses are rejected"),
     ("EPD707", "nobody imports endpoints there"),
     ("EPD708", "nobody imports endpoints there"),
+    ("EPD715", "the name of a derived Service depends on its namespace"),
     ("EPD801", "a thousand pods: a scenario has them"),
     ("EPD802", "the controller publishes what should be"),
     ("EPD803", "the controller may write"),
@@ -58,6 +63,7 @@ pub fn every_world_is_explained_as_it_is_published() {
     let started = cluster.start_controller_manager(&REPLACED_CONTROLLERS, &UNTHROTTLED);
     started.expect("kube-controller-manager starts");
     let api = cluster.fast_api().expect("the authority is valid");
+    define_exports(&api);
     let (alone, together): (Vec<World>, Vec<World>) =
         worlds().into_iter().partition(|world| ALONE.iter().any(|one| world.code.starts_with(one)));
     for world in &alone {
@@ -72,6 +78,22 @@ pub fn every_world_is_explained_as_it_is_published() {
     assert!(n_compared > 12, "too few Services with ready endpoints: {n_compared}");
     suggested_labels_help(&cluster, &explained);
     eprintln!("{} worlds, {n_compared} Services with endpoints", alone.len() + together.len());
+}
+
+/// ServiceExports and ServiceImports, as they are installed.
+fn define_exports(api: &Api) {
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    for text in DEFINITIONS {
+        let definition: Value = serde_saphyr::from_str(text).expect("a definition is YAML");
+        api.create(definitions, &definition).expect("the API server takes it");
+    }
+    let started = Instant::now();
+    for kind in ["ServiceExport", "ServiceImport"] {
+        while let Err(error) = api.get(&path(kind, "default")) {
+            assert!(started.elapsed() < SETTLED_MAX, "{kind}: {error}");
+            thread::sleep(POLL);
+        }
+    }
 }
 
 /// All that the API server does not take is named at once.
@@ -191,6 +213,9 @@ impl World {
         let objects = statements.iter().filter_map(|statement| {
             let mut words = statement.splitn(3, ' ');
             let (kind, name) = (words.next()?, words.next()?);
+            if kind == "complete" {
+                return None; // A cluster has all objects of every kind.
+            }
             let fields = serde_saphyr::from_str(words.next().unwrap_or("{}"));
             let fields = fields.unwrap_or_else(|error| panic!("{statement}: {error}"));
             Some((kind.to_owned(), name.to_owned(), fields))
@@ -249,6 +274,16 @@ impl World {
                 if object["spec"]["ipFamilies"].as_array().is_some_and(|all| all.len() > 1) =>
             {
                 object["spec"]["ipFamilyPolicy"] = "RequireDualStack".into();
+            }
+            "ServiceExport" | "ServiceImport" => {
+                object["apiVersion"] = "multicluster.x-k8s.io/v1beta1".into();
+                object["kind"] = kind.into();
+                for condition in list(&mut object, "/status/conditions") {
+                    let given = condition.take();
+                    *condition =
+                        json!({"lastTransitionTime": "2026-01-01T11:30:00Z", "message": ""});
+                    merge(condition, &given);
+                }
             }
             "Event" => {
                 object["involvedObject"]["namespace"] = self.namespace.clone().into();
@@ -328,6 +363,9 @@ fn path(kind: &str, namespace: &str) -> String {
         "EndpointSlice" => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         "Deployment" => ("/apis/apps/v1", "deployments"),
         "HorizontalPodAutoscaler" => ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
+        "Lease" => ("/apis/coordination.k8s.io/v1", "leases"),
+        "ServiceExport" => ("/apis/multicluster.x-k8s.io/v1beta1", "serviceexports"),
+        "ServiceImport" => ("/apis/multicluster.x-k8s.io/v1beta1", "serviceimports"),
         other => panic!("a kind without a path: {other}"),
     };
     format!("{group}/namespaces/{namespace}/{plural}")
