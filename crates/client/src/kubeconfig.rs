@@ -94,8 +94,8 @@ pub fn summary(options: &ConnectOptions) -> Result<KubeconfigSummary, ConnectErr
     })
 }
 
-/// Our extension of the cluster. A kubeconfig that cannot be read has none: whoever connects with it
-/// says why.
+/// Our extension of the cluster. A kubeconfig that cannot be read has none: the attempt to connect says
+/// why.
 pub fn extension(options: &ConnectOptions) -> Option<Value> {
     let kubeconfig = config::read_kubeconfig(options).ok()??;
     let wanted = config::wanted_context(&kubeconfig, options).ok()?;

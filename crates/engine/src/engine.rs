@@ -2,6 +2,7 @@
 //! concerned, and starts syncs while the controllers have room.
 
 mod additions;
+mod changes;
 mod dry_run;
 mod events;
 mod pods;
@@ -18,7 +19,6 @@ use endpointd_rng::SplitMix64;
 
 use self::pods::FirstPlans;
 use crate::absence::ReportedDeletions;
-use crate::cache::{Changes, ObjectChange};
 use crate::controllers::{Controllers, PlanReport, Work};
 use crate::deferred_writes::order_writes;
 use crate::deletion_limiter::DeletionLimiter;
@@ -252,30 +252,6 @@ impl Engine {
         self.start_synced(now);
         if resource == WatchedResource::Pods {
             self.repeat_first_plans(now);
-        }
-    }
-
-    fn apply_changes(&mut self, changes: Changes, now: MonotonicTime) {
-        let Changes { mut dirty, objects } = changes;
-        for change in &objects {
-            self.syncs.requests_mut().on_change(change, &mut dirty);
-            self.controllers.on_change(change, now);
-        }
-        self.controllers.enqueue(dirty, now);
-        for change in &objects {
-            self.controllers.record_deletion(change, self.observed.cache());
-            if let Some(key) = change.removed_endpoints() {
-                self.on_endpoints_gone(key);
-            }
-            if let ObjectChange::EndpointsDeleted(key, _) = change {
-                self.drop_key_if_gone(key, now);
-            }
-            if let ObjectChange::Published { resource, key, .. } = change {
-                self.note_edit(*resource, key, now);
-            }
-            if let ObjectChange::NamespaceChanged(namespace) = change {
-                self.enqueue_namespace(namespace, now);
-            }
         }
     }
 
