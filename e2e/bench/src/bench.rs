@@ -34,6 +34,8 @@ pub fn n_steps(scale: &Scale, wanted: &[Scenario]) -> usize {
             scale.n_rounds * scale.cold.len() + cold_starts
         }
         Scenario::Commands => scale.n_rounds * scale.cold.len(),
+        Scenario::Imports => scale.n_rounds * scale.consumer_counts.len(),
+        Scenario::Scopes => scale.n_rounds * scenarios::scopes::N_SCOPES,
         Scenario::Readers | Scenario::Engine => scale.n_rounds,
     };
     wanted.iter().map(of).sum()
@@ -62,6 +64,8 @@ impl<'a> Bench<'a> {
             Scenario::Readers => scenarios::readers::run(self),
             Scenario::Commands => scenarios::commands::run(self),
             Scenario::WriteOnly => scenarios::write_only::run(self),
+            Scenario::Imports => scenarios::imports::run(self),
+            Scenario::Scopes => scenarios::scopes::run(self),
             Scenario::Engine => scenarios::engine::run(self),
         };
         done.with_context(|| format!("{scenario} failed"))

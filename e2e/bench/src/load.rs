@@ -10,6 +10,6 @@ mod sender;
 mod template;
 
 pub use layout::{Layout, PodNumber, grouped, number_of_pod, number_of_service};
-pub use objects::{create_objects, pod_path, report_pod, write_pod};
+pub use objects::{create_objects, pod_path, report_pod, service_ports, write_pod};
 pub use sender::{Encoded, IN_FLIGHT, Sender, for_each};
 pub use template::{Readiness, Sizes, Templates};

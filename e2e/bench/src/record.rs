@@ -46,11 +46,13 @@ pub enum Scenario {
     Readers,
     Commands,
     WriteOnly,
+    Imports,
+    Scopes,
     Engine,
 }
 
 impl Scenario {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::ColdStart,
         Self::Restart,
         Self::Churn,
@@ -60,6 +62,8 @@ impl Scenario {
         Self::Readers,
         Self::Commands,
         Self::WriteOnly,
+        Self::Imports,
+        Self::Scopes,
         Self::Engine,
     ];
 
@@ -74,6 +78,8 @@ impl Scenario {
             Self::Readers => "readers",
             Self::Commands => "commands",
             Self::WriteOnly => "write-only",
+            Self::Imports => "imports",
+            Self::Scopes => "scopes",
             Self::Engine => "engine",
         }
     }
@@ -92,6 +98,8 @@ impl Scenario {
             Self::Readers => "readers: churn while people look at the live page",
             Self::Commands => "commands: explain one Service, and diff all",
             Self::WriteOnly => "write-only: the writes of a cold start without a controller",
+            Self::Imports => "imports: changes of a Service that other namespaces publish, too",
+            Self::Scopes => "scopes: instances that look at a part of the namespaces",
             Self::Engine => "engine: without API server and sockets",
         }
     }

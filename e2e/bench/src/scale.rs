@@ -24,6 +24,9 @@ pub struct Scale {
     pub service_counts_duration: Duration,
     pub idle: Duration,
     pub engine_pods: usize,
+    /// Consumers of one source in `imports`, and changes of the source for each number.
+    pub consumer_counts: Vec<usize>,
+    pub source_changes: usize,
 }
 
 /// Pods replaced at once in a rollout.
@@ -53,6 +56,8 @@ impl Scale {
             service_counts_duration: secs(20),
             idle: secs(60),
             engine_pods: 150_000,
+            consumer_counts: vec![1, 100],
+            source_changes: 1000,
         }
     }
 
@@ -86,6 +91,8 @@ impl Scale {
             service_counts_duration: secs(10),
             idle: secs(10),
             engine_pods: 20_000,
+            consumer_counts: vec![1, 100],
+            source_changes: 200,
         }
     }
 
@@ -104,6 +111,8 @@ impl Scale {
             service_counts_duration: secs(2),
             idle: secs(2),
             engine_pods: 1000,
+            consumer_counts: vec![1, 3],
+            source_changes: 10,
         }
     }
 }

@@ -17,4 +17,7 @@ pub mod commands;
 
 pub mod write_only;
 
+pub mod imports;
+pub mod scopes;
+
 pub mod engine;

@@ -72,6 +72,16 @@ pub struct RunningSubject<'a> {
 }
 
 impl<'a> RunningSubject<'a> {
+    /// With flags of its own.
+    pub fn start_endpointd(test_bed: &'a TestBed, more: &[&str]) -> Result<Self> {
+        let (cluster, started) = (&test_bed.cluster, Instant::now());
+        let flags = DaemonFlags::new(&test_bed.account);
+        let flags = more.iter().fold(flags, |flags, flag| flags.with(flag));
+        let daemon = Daemon::start(cluster, "endpointd", &flags);
+        let pid = daemon.pid();
+        Ok(Self { cluster, daemon: Some(daemon), pid, started })
+    }
+
     pub fn start(subject: Subject, test_bed: &'a TestBed) -> Result<Self> {
         let cluster = &test_bed.cluster;
         let started = Instant::now();
@@ -79,21 +89,21 @@ impl<'a> RunningSubject<'a> {
             Subject::KcmUnthrottled => &UNTHROTTLED,
             Subject::Kcm | Subject::Endpointd | Subject::WriteOnly => &[],
         };
-        let (daemon, pid) = match subject {
+        let pid = match subject {
             Subject::Kcm | Subject::KcmUnthrottled => {
                 cluster.launch_controller_manager(&REPLACED_CONTROLLERS, more)?;
-                (None, cluster.pid(Program::ControllerManager))
+                cluster.pid(Program::ControllerManager)
             }
-            Subject::Endpointd => {
-                let flags = DaemonFlags::new(&test_bed.account);
-                let daemon = Daemon::start(cluster, "endpointd", &flags);
-                let pid = daemon.pid();
-                (Some(daemon), Some(pid))
-            }
-            Subject::WriteOnly => (None, None),
+            Subject::Endpointd => return Self::start_endpointd(test_bed, &[]),
+            Subject::WriteOnly => None,
         };
         let pid = pid.context("the subject has no process")?;
-        Ok(Self { cluster, daemon, pid, started })
+        Ok(Self { cluster, daemon: None, pid, started })
+    }
+
+    /// Of endpointd.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        self.daemon.as_ref()?.metric(name)
     }
 
     pub fn usage(&self) -> Result<Usage> {

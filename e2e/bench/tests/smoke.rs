@@ -40,3 +40,27 @@ fn all_subjects_publish_a_small_cluster_and_are_measured() {
     let ratio = row("memory, settled").ratio_to_endpointd(Subject::Kcm).unwrap();
     assert!(ratio > 1.0, "kube-controller-manager needs {ratio} times the memory");
 }
+
+#[test]
+fn change_of_a_source_is_one_write_for_each_consumer() {
+    let Some(binaries) = Binaries::for_test() else { return };
+    let scale = Scale::tiny();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let progress = Progress::new(0);
+    let mut bench = Bench::new(&scale, &[Scenario::Imports], &binaries, &runtime, &progress);
+    bench.run(Scenario::Imports).unwrap();
+    let rows = rows(&bench.records, Scenario::Imports);
+    for n_consumers in scale.consumer_counts {
+        let of_case = |row: &&Row| row.case.starts_with(&format!("{n_consumers} "));
+        let value = |name: &str| {
+            let row = rows.iter().filter(of_case).find(|row| row.name == name);
+            row.and_then(|row| row.median(Subject::Endpointd)).expect("it is measured")
+        };
+        assert!(value("all copies, p99") > 0.0);
+        // A slice of the source and one for each consumer, and Endpoints, which can coalesce.
+        // Conditions are no slices. On a slow machine the API server may still write its own.
+        let least = n_consumers as f64 + 1.0;
+        let writes = value("writes per change");
+        assert!((least..=least + 1.4).contains(&writes), "{n_consumers}: {writes}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::layout::{self, Layout, PodNumber};
 use super::sender::{Encoded, IN_FLIGHT, Sender, for_each};
@@ -83,12 +83,16 @@ fn node(number: usize) -> Encoded {
     Encoded::json(&json!({"metadata": {"name": name, "labels": labels}}))
 }
 
-fn service(number: usize) -> Encoded {
-    let name = layout::service(number);
-    let ports = json!([
+/// Of every Service.
+pub fn service_ports() -> Value {
+    json!([
         {"name": "http", "port": 80, "targetPort": "http"},
         {"name": "metrics", "port": 9090, "targetPort": "metrics"},
-    ]);
+    ])
+}
+
+fn service(number: usize) -> Encoded {
+    let (name, ports) = (layout::service(number), service_ports());
     Encoded::json(&json!({
         "metadata": {"name": name, "labels": {"app.kubernetes.io/name": name, "tier": "frontend"}},
         "spec": {"selector": {"app.kubernetes.io/name": name}, "ports": ports},
