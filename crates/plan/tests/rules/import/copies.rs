@@ -78,6 +78,19 @@ fn hints_are_decided_by_the_consumer() {
     );
 }
 
+/// N5, by the annotation `service.kubernetes.io/topology-mode` of the consumer.
+#[test]
+fn topology_hints_are_those_of_the_consumer() {
+    let world = pair().then("zones za zb");
+    let world = world.then("service shop/db from=data/postgres auto port=pg:5432");
+    world.check(expect![[r#"
+        Mirrored: 2 endpoints in 1 slice from data/postgres
+        create endpointslices db-* IPv4 pg:5432/TCP
+          10.0.0.1 ready on=n1 in=za for=za
+          10.0.0.2 ready on=n1 in=zb for=zb
+        Normal TopologyAwareHintsEnabled: Topology Aware Hints has been enabled, addressType: IPv4"#]]);
+}
+
 #[test]
 fn the_trigger_time_is_copied_and_causes_no_write() {
     let at = |time: &str| {

@@ -1,4 +1,4 @@
-//! Services, slices, and grants as text.
+//! Services, slices, grants, and `zones` with equal shares as text.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ pub struct World {
     pub services: BTreeMap<Key, Service>,
     pub slices: BTreeMap<Key, EndpointSlice>,
     pub grants: Vec<ReferenceGrant>,
+    pub topology: Topology,
     pub carried: CarriedState,
     pub settings: Settings,
     pub n_writes: u64,
@@ -40,6 +41,12 @@ impl World {
     pub fn then(mut self, text: &str) -> Self {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let words: Vec<&str> = line.split_whitespace().collect();
+            if let ["zones", zones @ ..] = words.as_slice() {
+                let share = 1.0 / zones.len() as f64;
+                let zones = zones.iter().map(|zone| (SharedStr::from(*zone), share));
+                self.topology = Topology::Zones(zones.collect());
+                continue;
+            }
             let key = key(words[1]);
             match words[0] {
                 "service" => drop(self.services.insert(key.clone(), service(&key, &words[2..]))),
@@ -67,7 +74,7 @@ impl World {
             source_slices: self.slices.values().filter(of_source).collect(),
             grants: self.grants.iter().collect(),
             slices: self.slices.values().collect(),
-            topology: &Topology::default(),
+            topology: &self.topology,
             carried: &self.carried,
         };
         import(&snapshot, &self.settings)
