@@ -26,6 +26,7 @@ use crate::clock::{Time, millis, monotonic, secs, time_of};
 use crate::coverage::{Coverage, Rule, Violation};
 use crate::rng::rng_of;
 use crate::run::{RunOptions, RunResult};
+use crate::scheduled::Scheduled;
 use crate::script::{Action, ProcessFault, Script};
 use site::{HOME, Site};
 
@@ -52,7 +53,7 @@ struct ClusterSet {
     trace: Option<Vec<String>>,
     seed: u64,
     rng: SplitMix64,
-    queue: BinaryHeap<Reverse<Scheduled>>,
+    queue: BinaryHeap<Reverse<Scheduled<Event>>>,
     n_scheduled: u64,
     wakes_at: Option<Time>,
     /// Nothing fails.
@@ -102,33 +103,6 @@ enum Event {
         incarnation: u32,
         input: Box<Input>,
     },
-}
-
-#[derive(Debug)]
-struct Scheduled {
-    at: Time,
-    number: u64,
-    event: Event,
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Scheduled {}
-
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Scheduled {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
 }
 
 /// Runs a script about several clusters from beginning to end.

@@ -13,6 +13,7 @@ mod oracle;
 
 mod coverage;
 mod process;
+mod scheduled;
 mod simulation;
 
 mod monitor;

@@ -24,11 +24,11 @@ use crate::clock::{Time, millis, monotonic, secs, time_of};
 use crate::coverage::{Coverage, Rule, Violation};
 use crate::process::Process;
 use crate::rng::rng_of;
+use crate::scheduled::Scheduled;
 use crate::script::{Action, Fault, RequestFault, Script, ServiceAction, Setup};
 use crate::workload::{self, NAMESPACES};
 use endpointd_memory_api::{MemoryApi, NamespaceState};
 
-use events::Scheduled;
 pub(crate) use events::{Event, Request};
 
 pub struct Simulation {
@@ -57,7 +57,7 @@ pub struct Simulation {
     pub client_bug: Option<ClientBug>,
     seed: u64,
     rng: SplitMix64,
-    queue: BinaryHeap<Reverse<Scheduled>>,
+    queue: BinaryHeap<Reverse<Scheduled<Event>>>,
     n_scheduled: u64,
     faults: ActiveFaults,
     /// By instance.

@@ -109,20 +109,8 @@ fn consent() -> Vec<Action> {
 }
 
 fn edits() -> Vec<Action> {
-    let edits = [
-        CopyEdit::Delete,
-        CopyEdit::DropName,
-        CopyEdit::OtherName,
-        CopyEdit::DropManager,
-        CopyEdit::OtherManager,
-        CopyEdit::OtherNameAndManager,
-        CopyEdit::DropOwner,
-        CopyEdit::OtherOwner,
-        CopyEdit::Endpoints,
-        CopyEdit::Ports,
-    ];
     let mut actions: Vec<Action> =
-        edits.into_iter().map(|edit| import(ImportAction::EditCopy(0, edit))).collect();
+        CopyEdit::ALL.map(|edit| import(ImportAction::EditCopy(0, edit))).into();
     actions.push(import(ImportAction::EditCondition(CONSUMER)));
     actions
 }

@@ -104,18 +104,7 @@ fn consumer_action(rng: &mut SplitMix64, shape: u32) -> ServiceAction {
 }
 
 fn copy_edit(rng: &mut SplitMix64) -> CopyEdit {
-    rng.pick(&[
-        CopyEdit::Delete,
-        CopyEdit::DropName,
-        CopyEdit::OtherName,
-        CopyEdit::DropManager,
-        CopyEdit::OtherManager,
-        CopyEdit::OtherNameAndManager,
-        CopyEdit::DropOwner,
-        CopyEdit::OtherOwner,
-        CopyEdit::Endpoints,
-        CopyEdit::Ports,
-    ])
+    rng.pick(&CopyEdit::ALL)
 }
 
 fn grant_fault(rng: &mut SplitMix64) -> WatchFault {

@@ -42,3 +42,18 @@ pub enum CopyEdit {
     Endpoints,
     Ports,
 }
+
+impl CopyEdit {
+    pub const ALL: [Self; 10] = [
+        Self::Delete,
+        Self::DropName,
+        Self::OtherName,
+        Self::DropManager,
+        Self::OtherManager,
+        Self::OtherNameAndManager,
+        Self::DropOwner,
+        Self::OtherOwner,
+        Self::Endpoints,
+        Self::Ports,
+    ];
+}

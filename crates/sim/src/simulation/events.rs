@@ -4,7 +4,6 @@ use endpointd_engine::{Input, RequestId};
 use endpointd_model::{Controller, LiveRead, WatchedResource, Write};
 
 use super::PointFault;
-use crate::clock::Time;
 use crate::process::ObservedRevisions;
 use crate::script::RequestFault;
 
@@ -70,33 +69,6 @@ pub(crate) struct Request {
     pub point_fault: Option<PointFault>,
     /// The client has timed out.
     pub is_given_up: bool,
-}
-
-#[derive(Debug)]
-pub(super) struct Scheduled {
-    pub at: Time,
-    pub number: u64,
-    pub event: Event,
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Scheduled {}
-
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Scheduled {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
 }
 
 impl Event {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use endpointd_model::{
-    ClusterIp, CrossNamespace, Endpoint, EndpointPort, EndpointSlice, Family, GrantedFrom,
-    GrantedTo, Hints, Key, Labels, Object, ObjectRef, ReferenceGrant, Service, SharedStr,
-    SourceReason, TargetPort, TopologyMode, TrafficDistribution, Uid, Write, names,
+    ClusterIp, CrossNamespace, Endpoint, EndpointSlice, Family, GrantedFrom, GrantedTo, Hints, Key,
+    Labels, Object, ObjectRef, ReferenceGrant, Service, SharedStr, SourceReason, TopologyMode,
+    TrafficDistribution, Uid, Write, names,
 };
 use endpointd_plan::{CarriedState, ImportPlan, ImportSnapshot, Settings, Topology, import};
 use expect_test::Expect;
 
-use crate::fixture::service_port;
+use crate::fixture::{endpoint_port, service_port};
 
 /// Services, slices, and grants of all namespaces.
 #[derive(Clone, Default)]
@@ -183,16 +183,7 @@ pub fn slice(key: &Key, words: &[&str]) -> EndpointSlice {
             Some(("of", service)) => set(&mut slice.meta.labels, names::SERVICE_NAME, service),
             Some(("by", manager)) => set(&mut slice.meta.labels, names::MANAGED_BY, manager),
             Some(("since", time)) => set(&mut slice.meta.annotations, names::TRIGGER_TIME, time),
-            Some(("port", port)) => {
-                let port = service_port(port);
-                let TargetPort::Number(number) = port.target else { panic!("a number") };
-                slice.ports.push(EndpointPort {
-                    name: Some(port.name),
-                    port: Some(number),
-                    protocol: Some(port.protocol),
-                    app_protocol: port.app_protocol,
-                });
-            }
+            Some(("port", port)) => slice.ports.push(endpoint_port(port)),
             Some((other, _)) => panic!("unknown word for a slice: {other}"),
         }
     }

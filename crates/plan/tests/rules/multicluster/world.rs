@@ -13,13 +13,13 @@ use std::time::Duration;
 use endpointd_model::{
     ClusterId, ClusterIp, DerivedService, Endpoint, EndpointPort, EndpointSlice, Family, Hints,
     InternalTrafficPolicy, Key, Labels, Meta, MultiClusterObject, Object, ObjectRef, Service,
-    ServiceExport, ServiceImport, ServiceTraffic, SessionAffinity, TargetPort, Timestamp,
-    TrafficDistribution, Uid, Write, derived_name, names,
+    ServiceExport, ServiceImport, ServiceTraffic, SessionAffinity, Timestamp, TrafficDistribution,
+    Uid, Write, derived_name, names,
 };
 use endpointd_plan::{ClusterObjects, ClusterSetState, MultiClusterPlan, SourceState, Zones};
 use expect_test::Expect;
 
-use crate::fixture::service_port;
+use crate::fixture::{endpoint_port, service_port};
 
 #[derive(Clone)]
 pub struct World {
@@ -303,16 +303,7 @@ fn slice(name: &str, words: &[&str]) -> EndpointSlice {
                 slice.meta.annotations =
                     slice.meta.annotations.with(names::TRIGGER_TIME, Some(time));
             }
-            Some(("port", port)) => {
-                let port = service_port(port);
-                let TargetPort::Number(number) = port.target else { panic!("a number") };
-                slice.ports.push(EndpointPort {
-                    name: Some(port.name),
-                    port: Some(number),
-                    protocol: Some(port.protocol),
-                    app_protocol: port.app_protocol,
-                });
-            }
+            Some(("port", port)) => slice.ports.push(endpoint_port(port)),
             Some((other, _)) => panic!("unknown word for a slice: {other}"),
         }
     }
